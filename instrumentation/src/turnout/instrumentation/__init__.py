@@ -1,0 +1,1 @@
+"""Placeholder of the room; its first module says what may change here."""

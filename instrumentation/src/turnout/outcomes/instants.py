@@ -1,0 +1,43 @@
+"""Instants between RFC 3339 text and nanoseconds since the Unix epoch."""
+
+import re
+from datetime import UTC, datetime, timedelta
+
+from turnout.outcomes.facts import Instant
+
+_RFC3339 = re.compile(
+    r"(\d{4}-\d{2}-\d{2})[Tt ](\d{2}:\d{2}:\d{2})(?:[.,](\d+))?(?:([Zz])|([+-])(\d{2}):?(\d{2}))",
+    re.ASCII,
+)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_NANOS_PER_SECOND = 1_000_000_000
+
+
+def parse_instant(text: str) -> Instant:
+    """Read an RFC 3339 date-time; digits past the nanosecond are cut.
+
+    Raises:
+        ValueError: when the text is no date-time or names no offset from UTC.
+    """
+    match = _RFC3339.fullmatch(text.strip())
+    if match is None:
+        raise ValueError(f"got {text!r}, expected an RFC 3339 date-time with an offset, as 2026-01-05T10:00:00Z")
+    day, clock, fraction, _zulu, sign, hours, minutes = match.groups()
+    moment = datetime.fromisoformat(f"{day}T{clock}+00:00")
+    if sign is not None:
+        offset = timedelta(hours=int(hours), minutes=int(minutes))
+        moment += offset if sign == "-" else -offset
+    seconds = (moment - _EPOCH) // timedelta(seconds=1)
+    return seconds * _NANOS_PER_SECOND + int((fraction or "").ljust(9, "0")[:9])
+
+
+def format_instant(instant: Instant) -> str:
+    """Write an instant as RFC 3339 in UTC, with as many fraction digits (0, 3, 6 or 9) as it needs."""
+    seconds, nanos = divmod(instant, _NANOS_PER_SECOND)
+    text = (_EPOCH + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%S")
+    if nanos == 0:
+        return f"{text}Z"
+    digits = f"{nanos:09d}"
+    while digits.endswith("000"):
+        digits = digits[:-3]
+    return f"{text}.{digits}Z"
