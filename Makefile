@@ -1,0 +1,50 @@
+# Everything that is done twice. `make help` lists it.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo up test check format bench bench-peers browser pin clean
+
+help: ## List the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
+
+$(STAMP): pyproject.toml constraints.txt
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+
+install: $(STAMP) ## Make .venv and install everything, pinned
+
+demo: $(STAMP) ## Run agents, the receiver and the dashboards; Ctrl-C ends all
+	@$(BIN)/turnout demo
+
+up: $(STAMP) ## Run the receiver and the dashboards over ./turnout-lake
+	@$(BIN)/turnout up
+
+test: $(STAMP) ## Run the tests
+	@$(BIN)/pytest
+
+check: $(STAMP) ## Format, lint, types, import layers
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+	@$(BIN)/pyright
+	@$(BIN)/lint-imports
+
+format: $(STAMP) ## Format and fix what can be fixed
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+bench: $(STAMP) ## Measure; one JSON line a figure (ONLY=name for one)
+	@$(BIN)/python tests/benchmarks/bench.py $(if $(ONLY),--only $(ONLY))
+
+browser: ## Install the browser that the page tests drive (Debian)
+	@command -v chromium >/dev/null || (apt-get update -qq && apt-get install -y -qq chromium >/dev/null)
+
+pin: $(STAMP) ## Write constraints.txt from what is installed
+	@$(BIN)/python -m pip freeze --disable-pip-version-check --exclude-editable | grep -v '@' > constraints.txt
+
+clean: ## Remove what was made here
+	@rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache dist build
