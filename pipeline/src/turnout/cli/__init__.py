@@ -10,7 +10,7 @@ import sys
 def main() -> None:
     """Run ``turnout``; the exit status is 0 done, 1 a known error, 2 usage, 3 an alert is firing."""
     try:
-        from turnout.cli.group import turnout  # noqa: PLC0415 - the base install has no click
+        from turnout.cli.group import turnout  # the base install has no click
     except ModuleNotFoundError as error:
         if error.name != "click":
             raise
