@@ -1,0 +1,312 @@
+"""Facts and verdict of one turn -> the rows of the three tables. Pure: the same turn gives the same rows.
+
+The `steps` and `tool_calls` rows are projections of the stored facts, so they can be made again from a `turns` row at any time.
+"""
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TypeAlias
+
+from turnout.outcomes.classify import classify
+from turnout.outcomes.facts import Instant, Limits, Output, Step, StepError, TaskResult, ToolCall, TurnFacts, Usage
+from turnout.outcomes.phrases import without_text
+from turnout.outcomes.providers import finish_class
+from turnout.outcomes.settle import settle
+from turnout.outcomes.verdict import Verdict
+from turnout.pipeline.codec import encode_turn
+
+Row: TypeAlias = dict[str, object]
+"""One row by column name; instants are microseconds since the epoch, UTC."""
+
+_NANOS_PER_SECOND = 1_000_000_000
+_NO_LIMITS = Limits()
+_NO_USAGE = Usage()
+_NO_OUTPUT = Output()
+_NO_ERROR = StepError()
+_NO_RESULT = TaskResult()
+
+
+@dataclass(frozen=True, slots=True)
+class ClassifiedTurn:
+    """One turn ready to be stored: settled, free of text, with its verdict; ``received_at`` is when its evidence first came."""
+
+    facts: TurnFacts
+    verdict: Verdict
+    received_at: Instant
+
+
+def classified(facts: TurnFacts, received_at: Instant) -> ClassifiedTurn:
+    """Strip every free text, bring the evidence into canonical form and decide the outcome."""
+    settled = settle(without_text(facts))
+    return ClassifiedTurn(settled, classify(settled), received_at)
+
+
+def digest_of(facts_json: bytes) -> str:
+    """Content hash of encoded facts: equal facts, equal digest, whatever way they came."""
+    return hashlib.sha256(facts_json).hexdigest()[:32]
+
+
+def date_of(turn: ClassifiedTurn) -> str:
+    """The UTC date a turn is kept under: of its start, else of its first receipt."""
+    instant = turn.received_at if turn.facts.started_at is None else turn.facts.started_at
+    return datetime.fromtimestamp(instant // _NANOS_PER_SECOND, UTC).date().isoformat()
+
+
+def turn_row(turn: ClassifiedTurn) -> Row:
+    """The row of `turns`; the lake itself settles ``last_segment`` against the other segments of the root."""
+    facts, verdict = turn.facts, turn.verdict
+    encoded = encode_turn(facts)
+    return {
+        **_identity(facts),
+        "received_at": _micros(turn.received_at),
+        "date": date_of(turn),
+        **_limits(facts.limits or _NO_LIMITS),
+        **_verdict(verdict),
+        **_cost(facts),
+        "duration_s": _seconds(facts.started_at, facts.ended_at),
+        "models": _distinct(step.model for step in facts.steps),
+        "providers": _distinct(step.provider for step in facts.steps),
+        "tools": _distinct(call.name for call in _calls(facts.steps)),
+        **_last_step(facts.steps),
+        **_task(facts.task_result or _NO_RESULT),
+        "digest": digest_of(encoded),
+        "facts": encoded.decode(),
+        "last_segment": True,
+        "updated_at": _micros(turn.received_at),
+    }
+
+
+def step_rows(turn: ClassifiedTurn) -> list[Row]:
+    """The rows of `steps`, one a model call, in order."""
+    shared = _dimensions(turn)
+    last = len(turn.facts.steps)
+    counts: dict[int | None, int] = {}
+    rows: list[Row] = []
+    for number, step in enumerate(turn.facts.steps, start=1):
+        counts[step.index] = counts.get(step.index, 0) + 1
+        rows.append(_step(step) | shared | {"is_last": number == last, "position": counts[step.index]})
+    return rows
+
+
+def tool_call_rows(turn: ClassifiedTurn) -> list[Row]:
+    """The rows of `tool_calls`, in order."""
+    shared = _dimensions(turn)
+    total = sum(len(step.tool_calls) for step in turn.facts.steps)
+    counts: dict[int | None, int] = {}
+    rows: list[Row] = []
+    for step in turn.facts.steps:
+        for call in step.tool_calls:
+            counts[step.index] = counts.get(step.index, 0) + 1
+            place = {"step": step.index, "position": counts[step.index], "model": step.model}
+            rows.append(_tool_call(call) | shared | place | {"is_last": len(rows) + 1 == total})
+    return rows
+
+
+def _identity(facts: TurnFacts) -> Row:
+    return {
+        "turn_id": facts.turn_id,
+        "root_turn_id": facts.root_turn_id or facts.turn_id,
+        "parent_turn_id": facts.parent_turn_id,
+        "continues_turn_id": facts.continues_turn_id,
+        "conversation_id": facts.conversation_id,
+        "trace_id": facts.trace_id,
+        "user_id": facts.user_id,
+        "service": facts.service,
+        "environment": facts.environment,
+        "agent": facts.agent,
+        "agent_version": facts.agent_version,
+        "source": facts.source,
+        "attended": facts.attended,
+        "started_at": _micros(facts.started_at),
+        "ended_at": _micros(facts.ended_at),
+        "last_seen_at": _micros(facts.last_seen_at),
+        "open": facts.open,
+    }
+
+
+def _limits(limits: Limits) -> Row:
+    return {
+        "limit_steps": limits.steps,
+        "limit_tool_calls": limits.tool_calls,
+        "limit_total_tokens": limits.total_tokens,
+        "limit_seconds": limits.seconds,
+        "limit_cost_usd": limits.cost_usd,
+    }
+
+
+def _verdict(verdict: Verdict) -> Row:
+    return {
+        "outcome": str(verdict.outcome),
+        "budget_kind": _text(verdict.budget_kind),
+        "cause": _text(verdict.cause),
+        "resumable": str(verdict.resumable),
+        "abnormal": verdict.abnormal,
+        "evidence": str(verdict.evidence),
+        "rule": verdict.rule,
+        "conflicts": list(verdict.conflicts),
+        "flags": [str(flag) for flag in verdict.flags],
+        "steps": verdict.steps,
+        "steps_charged": verdict.steps_charged,
+        "tool_calls": verdict.tool_calls,
+        "tool_errors": verdict.tool_errors,
+        "unsettled_tools": verdict.unsettled_tools,
+        **_tokens(verdict.usage or _NO_USAGE),
+        "usage_complete": verdict.usage_complete,
+        "finish_reason": _text(verdict.finish_reason),
+        "interrupted": verdict.interrupted,
+        "finished": verdict.finished,
+        "notice": str(verdict.notice),
+        "can_continue": verdict.can_continue,
+        "classifier_version": verdict.classifier_version,
+    }
+
+
+def _tokens(usage: Usage) -> Row:
+    return {
+        "input_tokens": usage.input_tokens,
+        "output_tokens": usage.output_tokens,
+        "cache_read_tokens": usage.cache_read_tokens,
+        "cache_write_tokens": usage.cache_write_tokens,
+        "reasoning_tokens": usage.reasoning_tokens,
+    }
+
+
+def _cost(facts: TurnFacts) -> Row:
+    costs = [step.cost_usd for step in facts.steps if step.cost_usd is not None]
+    cost = sum(costs) if costs else facts.cost_usd
+    return {"cost_usd": cost, "cost_source": None if cost is None else "reported"}
+
+
+def _last_step(steps: tuple[Step, ...]) -> Row:
+    last = steps[-1] if steps else Step()
+    return {
+        "model": _last_of(step.model for step in steps),
+        "provider": _last_of(step.provider for step in steps),
+        "last_step": last.index,
+        "last_tool": _last_of(call.name for call in _calls(steps)),
+        "last_finish_reason": last.finish_reason,
+        "last_raw_finish_reason": last.raw_finish_reason,
+        "refusal_category": last.refusal.category if last.refusal else None,
+        "last_output_tokens": _inclusive(last).output_tokens,
+        "last_max_output_tokens": last.max_output_tokens,
+        "last_text_chars": (last.output or _NO_OUTPUT).text_chars,
+    }
+
+
+def _task(result: TaskResult) -> Row:
+    return {"task_resolved": result.resolved, "task_correct": result.correct, "task_reward": result.reward}
+
+
+def _dimensions(turn: ClassifiedTurn) -> Row:
+    facts = turn.facts
+    return {
+        "turn_id": facts.turn_id,
+        "root_turn_id": facts.root_turn_id or facts.turn_id,
+        "date": date_of(turn),
+        "service": facts.service,
+        "environment": facts.environment,
+        "agent": facts.agent,
+        "agent_version": facts.agent_version,
+        "source": facts.source,
+        "attended": facts.attended,
+        "outcome": str(turn.verdict.outcome),
+        "turn_started_at": _micros(facts.started_at),
+        "last_segment": True,
+    }
+
+
+def _step(step: Step) -> Row:
+    error, output = step.error or _NO_ERROR, step.output or _NO_OUTPUT
+    return {
+        "step": step.index,
+        "started_at": _micros(step.started_at),
+        "ended_at": _micros(step.ended_at),
+        "provider": step.provider,
+        "api": step.api,
+        "model": step.model,
+        "finish_reason": step.finish_reason,
+        "raw_finish_reason": step.raw_finish_reason,
+        "finish_class": _finish_class(step),
+        "refused": step.refusal is not None,
+        "refusal_category": step.refusal.category if step.refusal else None,
+        "stream_complete": step.stream_complete,
+        "forced_final": step.forced_final,
+        "aborted": step.aborted,
+        "max_output_tokens": step.max_output_tokens,
+        **_tokens(_inclusive(step)),
+        "cost_usd": step.cost_usd,
+        "attempts": step.attempts,
+        "error_type": error.type,
+        "error_status": error.status,
+        "text_chars": output.text_chars,
+        "parts": output.parts,
+        "tool_calls": len(step.tool_calls),
+    }
+
+
+def _finish_class(step: Step) -> str | None:
+    value = step.raw_finish_reason or step.finish_reason
+    return None if value is None else _text(finish_class(step.provider, step.api, value))
+
+
+def _inclusive(step: Step) -> Usage:
+    """The usage of one call with the cache inside the input and the reasoning inside the output."""
+    usage = step.usage or _NO_USAGE
+    cache = (usage.cache_read_tokens, usage.cache_write_tokens) if step.cache_in_input is False else ()
+    reasoning = (usage.reasoning_tokens,) if step.reasoning_in_output is False else ()
+    return Usage(
+        input_tokens=_plus(usage.input_tokens, cache),
+        output_tokens=_plus(usage.output_tokens, reasoning),
+        cache_read_tokens=usage.cache_read_tokens,
+        cache_write_tokens=usage.cache_write_tokens,
+        reasoning_tokens=usage.reasoning_tokens,
+    )
+
+
+def _tool_call(call: ToolCall) -> Row:
+    return {
+        "call_id": call.id,
+        "tool": call.name,
+        "status": _text(call.status),
+        "final": call.final,
+        "arguments_valid": call.arguments_valid,
+        "arguments_digest": call.arguments_digest,
+        "mutating": call.mutating,
+        "error_type": call.error_type,
+        "denied_by": call.denied_by,
+        "started_at": _micros(call.started_at),
+        "ended_at": _micros(call.ended_at),
+        "duration_s": _seconds(call.started_at, call.ended_at),
+    }
+
+
+def _calls(steps: tuple[Step, ...]) -> Iterator[ToolCall]:
+    return (call for step in steps for call in step.tool_calls)
+
+
+def _plus(value: int | None, more: Iterable[int | None]) -> int | None:
+    known = [number for number in more if number is not None]
+    return value if not known else (value or 0) + sum(known)
+
+
+def _text(value: object | None) -> str | None:
+    return None if value is None else str(value)
+
+
+def _micros(instant: Instant | None) -> int | None:
+    return None if instant is None else instant // 1000
+
+
+def _seconds(start: Instant | None, end: Instant | None) -> float | None:
+    """Seconds between two instants; not recorded where two clocks disagree so far that the end comes first."""
+    return None if start is None or end is None or end < start else (end - start) / _NANOS_PER_SECOND
+
+
+def _distinct(values: Iterable[str | None]) -> list[str]:
+    return sorted({value for value in values if value is not None})
+
+
+def _last_of(values: Iterable[str | None]) -> str | None:
+    return next((value for value in reversed(list(values)) if value is not None), None)
