@@ -1,1 +1,1 @@
-"""Placeholder of the room; its first module says what may change here."""
+"""Statistics on counts and frames: survival under a budget, intervals, comparisons, prices. Pure; no files, no clock, no SQL."""
