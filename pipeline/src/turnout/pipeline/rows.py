@@ -213,7 +213,6 @@ def _dimensions(turn: ClassifiedTurn) -> Row:
         "attended": facts.attended,
         "outcome": str(turn.verdict.outcome),
         "turn_started_at": _micros(facts.started_at),
-        "last_segment": True,
     }
 
 

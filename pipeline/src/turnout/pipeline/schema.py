@@ -107,7 +107,6 @@ _TURN_DIMENSIONS: Final = {
     "attended": pl.Boolean,
     "outcome": pl.String,
     "turn_started_at": INSTANT,
-    "last_segment": pl.Boolean,
 }
 
 STEPS: Final = pl.Schema(
