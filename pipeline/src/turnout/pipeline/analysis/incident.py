@@ -1,0 +1,138 @@
+"""What changed between a window and the same window before it: the first thing that someone on call reads.
+
+A cell is one count in both windows: all turns, one reason, or one reason in one place (a model, a tool, a version, …). A change is
+called one only when its interval, widened for the number of cells looked at (Bonferroni), leaves zero out.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from turnout.pipeline.analysis.intervals import LEVEL, Difference, Share, newcombe, wilson
+
+EXPLAINS = 0.5
+"""A place is named as the place of a change when it holds at least this part of the excess."""
+
+SILENT_GAPS = 7
+"""So many usual gaps without a turn are silence: under steady arrivals, less than one chance in a thousand."""
+
+SILENT_SECONDS = 60.0
+"""Shorter pauses are never called silence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """``count`` of ``total`` turns."""
+
+    count: int
+    total: int
+
+    @property
+    def share(self) -> Share:
+        """The share with its interval."""
+        return wilson(self.count, self.total)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """One count, now and before; ``value`` is ``None`` where the dimension is not recorded."""
+
+    dimension: str
+    value: str | None
+    now: Tally
+    before: Tally
+
+    @property
+    def difference(self) -> Difference:
+        """The change of the share, in parts of one, at the level that is shown."""
+        return self._difference(LEVEL)
+
+    @property
+    def excess(self) -> float:
+        """How many more turns than the share before would have given; negative when fewer."""
+        return self.now.count - self.now.total * (self.before.share.value or 0.0)
+
+    def decisive(self, looked_at: int) -> bool:
+        """Whether the change holds after looking at so many cells."""
+        return self._difference(1 - (1 - LEVEL) / max(1, looked_at)).decisive
+
+    def _difference(self, level: float) -> Difference:
+        return newcombe(self.now.count, self.now.total, self.before.count, self.before.total, level)
+
+
+class Direction(StrEnum):
+    """What the two windows say together."""
+
+    WORSE = "worse"
+    BETTER = "better"
+    SAME = "same"
+    NO_TURNS = "no_turns"
+    NO_BEFORE = "no_before"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Incident:
+    """The one change to read first: all turns, the reason that moved most, and the place that holds most of it."""
+
+    direction: Direction
+    whole: Cell
+    reason: Cell | None = None
+    place: Cell | None = None
+
+
+def judge(whole: Cell, reasons: Sequence[Cell], places: Mapping[str, Sequence[Cell]]) -> Incident:
+    """Find the change that matters most.
+
+    Args:
+        whole: abnormal turns of all turns.
+        reasons: one cell an abnormal outcome; the denominators are all turns.
+        places: by the value of a reason, its cells in every place of every dimension.
+    """
+    if whole.now.total == 0:
+        return Incident(direction=Direction.NO_TURNS, whole=whole)
+    if whole.before.total == 0:
+        return Incident(direction=Direction.NO_BEFORE, whole=whole, reason=_largest(reasons))
+    looked_at = 1 + len(reasons)
+    moved = [cell for cell in reasons if cell.decisive(looked_at)]
+    reason = max(moved, key=lambda cell: (cell.excess > 0, abs(cell.excess)), default=None)
+    direction = _direction(whole, reason, looked_at)
+    if direction is Direction.SAME:
+        return Incident(direction=direction, whole=whole)
+    place = None if reason is None else place_of(reason, places.get(reason.value or "", ()))
+    return Incident(direction=direction, whole=whole, reason=reason, place=place)
+
+
+def place_of(reason: Cell, cells: Iterable[Cell]) -> Cell | None:
+    """The narrowest place that holds most of a change: of those with enough of the excess, the one that moved most."""
+    cells = list(cells)
+    enough = [
+        cell
+        for cell in cells
+        if cell.excess * reason.excess > 0
+        and abs(cell.excess) >= EXPLAINS * abs(reason.excess)
+        and cell.now.total < reason.now.total
+        and (cell.decisive(len(cells)) or cell.before.total == 0)
+    ]
+    return max(enough, key=_movement, default=None)
+
+
+def silent(seconds_since: float, usual_gap: float | None) -> bool:
+    """Whether a source has been quiet for longer than its usual gap between turns explains."""
+    if usual_gap is None:
+        return False
+    return seconds_since > max(SILENT_SECONDS, SILENT_GAPS * usual_gap)
+
+
+def _direction(whole: Cell, reason: Cell | None, looked_at: int) -> Direction:
+    leading = reason or (whole if whole.decisive(looked_at) else None)
+    if leading is None:
+        return Direction.SAME
+    return Direction.WORSE if leading.excess > 0 else Direction.BETTER
+
+
+def _largest(reasons: Sequence[Cell]) -> Cell | None:
+    return max((cell for cell in reasons if cell.now.count), key=lambda cell: cell.now.count, default=None)
+
+
+def _movement(cell: Cell) -> float:
+    return abs((cell.now.share.value or 0.0) - (cell.before.share.value or 0.0))
