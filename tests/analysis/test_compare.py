@@ -8,6 +8,7 @@ from statsmodels.stats.proportion import proportions_ztest
 from turnout.pipeline.analysis.compare import (
     Adjusted,
     Arm,
+    Stratum,
     contributions,
     outcome_rows,
     ranked,
@@ -53,8 +54,8 @@ def test_an_empty_side_is_compared_with_nothing() -> None:
 
 def test_a_harder_mix_does_not_make_a_side_worse() -> None:
     """With equal rates in every stratum the adjusted difference is zero, whatever the mix."""
-    before = {("easy",): Arm(10, 100), ("hard",): Arm(50, 100)}
-    after = {("easy",): Arm(1, 10), ("hard",): Arm(100, 200)}
+    before: dict[Stratum, Arm] = {("easy",): Arm(10, 100), ("hard",): Arm(50, 100)}
+    after: dict[Stratum, Arm] = {("easy",): Arm(1, 10), ("hard",): Arm(100, 200)}
     got = standardised(before, after)
     assert got.left_out == 0
     assert got.difference.value == pytest.approx(0)
@@ -63,8 +64,8 @@ def test_a_harder_mix_does_not_make_a_side_worse() -> None:
 
 def test_strata_of_one_side_are_left_out_and_counted() -> None:
     """What the other side never did cannot be compared; its share of the turns is said."""
-    before = {("a",): Arm(10, 100), ("b",): Arm(1, 50)}
-    after = {("a",): Arm(20, 100)}
+    before: dict[Stratum, Arm] = {("a",): Arm(10, 100), ("b",): Arm(1, 50)}
+    after: dict[Stratum, Arm] = {("a",): Arm(20, 100)}
     got = standardised(before, after)
     assert got.difference.value == pytest.approx(0.1)
     assert got.left_out == pytest.approx(50 / 250)
