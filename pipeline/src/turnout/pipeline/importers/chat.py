@@ -1,0 +1,54 @@
+"""What the chat formats of model providers share: usage counts, finish reasons and the provider behind a model's name."""
+
+from collections.abc import Mapping
+
+from turnout.outcomes.facts import Usage
+from turnout.pipeline.importers import fields
+
+_FAMILIES = (
+    ("claude", "anthropic"),
+    ("gpt", "openai"),
+    ("chatgpt", "openai"),
+    ("o1", "openai"),
+    ("o3", "openai"),
+    ("o4", "openai"),
+    ("gemini", "google"),
+    ("mistral", "mistral"),
+    ("command", "cohere"),
+    ("deepseek", "deepseek"),
+    ("grok", "xai"),
+)
+_ROUTERS = frozenset({"openrouter", "litellm", "litellm_proxy", "vercel", "portkey"})
+
+
+def usage_of(usage: Mapping[str, object]) -> Usage | None:
+    """Read the usage of a chat completion or of the responses API; ``None`` where none is given.
+
+    Both count cached tokens within the input and reasoning tokens within the output.
+    """
+    found = Usage(
+        input_tokens=_first(usage, "prompt_tokens", "input_tokens"),
+        output_tokens=_first(usage, "completion_tokens", "output_tokens"),
+        cache_read_tokens=_detail(usage, "cached_tokens", "prompt_tokens_details", "input_tokens_details"),
+        reasoning_tokens=_detail(usage, "reasoning_tokens", "completion_tokens_details", "output_tokens_details"),
+    )
+    return None if found == Usage() else found
+
+
+def provider_of(model: str | None) -> str | None:
+    """Name the provider that a model's name tells: a prefix as litellm writes it, or the family of the model."""
+    if model is None:
+        return None
+    *prefixes, name = model.lower().split("/")
+    known = next((prefix for prefix in prefixes if prefix not in _ROUTERS), None)
+    if known is not None:
+        return known
+    return next((provider for family, provider in _FAMILIES if name.startswith(family)), None)
+
+
+def _first(usage: Mapping[str, object], *keys: str) -> int | None:
+    return next((count for key in keys if (count := fields.integer(usage, key)) is not None), None)
+
+
+def _detail(usage: Mapping[str, object], key: str, *parents: str) -> int | None:
+    return next((count for parent in parents if (count := fields.integer(usage, parent, key)) is not None), None)
