@@ -8,7 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from turnout.pipeline.analysis.intervals import LEVEL, Difference, Share, newcombe, wilson
+from turnout.pipeline.analysis.compare import Arm
+from turnout.pipeline.analysis.intervals import LEVEL, Difference, newcombe
 
 EXPLAINS = 0.5
 """A place is named as the place of a change when it holds at least this part of the excess."""
@@ -20,27 +21,14 @@ SILENT_SECONDS = 60.0
 """Shorter pauses are never called silence."""
 
 
-@dataclass(frozen=True, slots=True)
-class Tally:
-    """``count`` of ``total`` turns."""
-
-    count: int
-    total: int
-
-    @property
-    def share(self) -> Share:
-        """The share with its interval."""
-        return wilson(self.count, self.total)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
     """One count, now and before; ``value`` is ``None`` where the dimension is not recorded."""
 
     dimension: str
     value: str | None
-    now: Tally
-    before: Tally
+    now: Arm
+    before: Arm
 
     @property
     def difference(self) -> Difference:
@@ -50,7 +38,7 @@ class Cell:
     @property
     def excess(self) -> float:
         """How many more turns than the share before would have given; negative when fewer."""
-        return self.now.count - self.now.total * (self.before.share.value or 0.0)
+        return self.now.count - self.now.total * _rate(self.before)
 
     def decisive(self, looked_at: int) -> bool:
         """Whether the change holds after looking at so many cells."""
@@ -135,4 +123,8 @@ def _largest(reasons: Sequence[Cell]) -> Cell | None:
 
 
 def _movement(cell: Cell) -> float:
-    return abs((cell.now.share.value or 0.0) - (cell.before.share.value or 0.0))
+    return abs(_rate(cell.now) - _rate(cell.before))
+
+
+def _rate(arm: Arm) -> float:
+    return arm.count / arm.total if arm.total else 0.0
