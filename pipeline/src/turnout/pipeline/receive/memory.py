@@ -1,0 +1,67 @@
+"""The memory bound: what is held is reserved first, and past the bound the sender is told to come back."""
+
+import contextlib
+import ctypes
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from turnout.pipeline.receive.refusals import Refused, Why
+
+MEMORY_BYTES = 512 * 1024 * 1024
+"""The default bound of the whole process."""
+
+_IN_FLIGHT_SHARE = 4
+_STATM = Path("/proc/self/statm")
+_PAGE = 4096
+
+
+def resident_bytes() -> int:
+    """How much memory this process holds; 0 where the system does not say."""
+    try:
+        return int(_STATM.read_text().split()[1]) * _PAGE
+    except (OSError, IndexError, ValueError):
+        return 0
+
+
+@dataclass(slots=True)
+class Memory:
+    """Shared by all requests: bodies in flight may hold a quarter of the bound, and none is taken while the process is over it."""
+
+    bound: int = MEMORY_BYTES
+    resident: Callable[[], int] = resident_bytes
+    in_flight: int = 0
+    over: bool = False
+    _guard: threading.Lock = field(default_factory=threading.Lock)
+
+    def reserve(self, size: int) -> None:
+        """Take ``size`` more bytes for a body, or refuse it."""
+        with self._guard:
+            if self.over or self.in_flight + size > self.bound // _IN_FLIGHT_SHARE:
+                raise Refused(
+                    Why.UNAVAILABLE,
+                    "the receiver is at its memory bound: got more than it can hold; send again later",
+                    1,
+                )
+            self.in_flight += size
+
+    def release(self, size: int) -> None:
+        """Give ``size`` bytes back."""
+        with self._guard:
+            self.in_flight -= size
+
+    def look(self) -> int:
+        """Measure the process, and close or open the door by it; gives its size."""
+        size = self.resident()
+        if size > self.bound:
+            _trim()
+            size = self.resident()
+        self.over = size > self.bound
+        return size
+
+
+def _trim() -> None:
+    """Ask the allocator to give freed pages back; only glibc can."""
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).malloc_trim(0)

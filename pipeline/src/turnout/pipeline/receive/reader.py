@@ -1,0 +1,58 @@
+"""Reads the journal from a position on, in order, as far as it is durable."""
+
+from dataclasses import dataclass
+
+from turnout.pipeline.receive.journal import Journal, Stored
+from turnout.pipeline.receive.segment import HEADER, Frame, Segment, frames
+
+
+@dataclass(slots=True)
+class Reader:
+    """A place in the journal; ``damaged`` counts the records that were there and could not be read."""
+
+    journal: Journal
+    position: int
+    damaged: int = 0
+    _segment: int = 0
+    _offset: int = 0
+
+    def next(self, limit_bytes: int) -> list[Stored]:
+        """Give the next bodies, about ``limit_bytes`` of them but at least one; an empty list when none is left."""
+        for segment in self.journal.segments():
+            if segment.last > self.position:
+                found = self._read(segment, limit_bytes)
+                if found:
+                    return found
+        return []
+
+    def _read(self, segment: Segment, limit_bytes: int) -> list[Stored]:
+        if segment.first != self._segment:
+            self._segment, self._offset = segment.first, len(HEADER)
+        found: list[Stored] = []
+        room = limit_bytes
+        with segment.path.open("rb") as stream:
+            for frame in frames(stream, self._offset, segment.size):
+                self._offset = frame.end
+                room -= self._take(frame, found)
+                if room <= 0:
+                    return found
+        self._finish(segment)
+        return found
+
+    def _take(self, frame: Frame, found: list[Stored]) -> int:
+        """Add what is new; gives its size."""
+        if frame.body is None:
+            self.damaged += 1
+            return 0
+        if frame.position <= self.position:
+            return 0
+        self.position = frame.position
+        found.append(Stored(frame.position, frame.body))
+        return frame.end - frame.start
+
+    def _finish(self, segment: Segment) -> None:
+        """All that can be read of the segment has been; what lies between here and its durable end is damaged."""
+        if self._offset < segment.size:
+            self.damaged += 1
+            self._offset = segment.size
+        self.position = max(self.position, segment.last)
