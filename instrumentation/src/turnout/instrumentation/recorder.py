@@ -1,0 +1,211 @@
+"""The recorder: opens turns, and hands what they tell to a sink."""
+
+import hashlib
+import hmac
+import os
+import random
+import time
+import uuid
+import weakref
+from collections.abc import Callable
+from typing import Any, Final, Protocol
+
+from opentelemetry import trace
+from opentelemetry.trace import INVALID_SPAN_CONTEXT, SpanContext, TraceFlags
+from turnout.outcomes.phrases import known_phrase
+
+from turnout.instrumentation import attributes as names
+from turnout.instrumentation.batch import call_if_alive
+from turnout.instrumentation.guard import guarded
+from turnout.instrumentation.losses import LOSSES, Losses
+from turnout.instrumentation.scope import current_turn
+from turnout.instrumentation.sink import Place, Sink
+from turnout.instrumentation.spans import span_name
+from turnout.instrumentation.turn import TurnHandle
+from turnout.outcomes.facts import Limits
+
+_SAMPLED: Final = TraceFlags(TraceFlags.SAMPLED)
+_NOT_SAMPLED: Final = TraceFlags(TraceFlags.DEFAULT)
+
+
+class Ids(Protocol):
+    """Where ids come from."""
+
+    def turn_id(self) -> str:
+        """A new turn's id."""
+        ...
+
+    def trace_id(self) -> int:
+        """A new trace's id, not zero."""
+        ...
+
+    def span_id(self) -> int:
+        """A new span's id, not zero."""
+        ...
+
+
+class RandomIds:
+    """Ids that nobody can guess or repeat."""
+
+    def __init__(self) -> None:
+        self._random = random.Random()  # noqa: S311 - trace ids are no secrets, and a system call each would cost more than the span
+        seed = weakref.WeakMethod(self._seed)
+        os.register_at_fork(after_in_child=lambda: call_if_alive(seed))
+
+    def turn_id(self) -> str:
+        """A random UUID."""
+        return str(uuid.uuid4())
+
+    def trace_id(self) -> int:
+        """128 random bits."""
+        return self._random.getrandbits(128) or 1
+
+    def span_id(self) -> int:
+        """64 random bits."""
+        return self._random.getrandbits(64) or 1
+
+    def _seed(self) -> None:
+        self._random.seed()
+
+
+class Recorder:
+    """Records turns of an agent; safe to share between threads and tasks.
+
+    Args:
+        sink: where records go; several are joined by `turnout.instrumentation.FanOut`.
+        service: the service that the agent runs in.
+        environment: where it is deployed.
+        source: what records the turn: ``turnout`` itself, or the framework whose hooks feed it.
+        hash_key: the key of the hashes of user ids and tool arguments; without one neither is recorded.
+        clock: nanoseconds since the Unix epoch.
+        ids: where ids come from.
+        losses: where losses and faults are counted.
+    """
+
+    nowhere: Final = Place(INVALID_SPAN_CONTEXT, None)
+
+    def __init__(
+        self,
+        sink: Sink,
+        *,
+        service: str | None = None,
+        environment: str | None = None,
+        source: str = names.SCOPE,
+        hash_key: bytes | None = None,
+        clock: Callable[[], int] = time.time_ns,
+        ids: Ids | None = None,
+        losses: Losses = LOSSES,
+    ) -> None:
+        self.sink = sink
+        self.losses = losses
+        self.now = clock
+        self._service = service
+        self._environment = environment
+        self._source = source
+        self._hash_key = hash_key
+        self._ids = ids or RandomIds()
+
+    def turn(
+        self,
+        *,
+        agent: str | None = None,
+        agent_version: str | None = None,
+        agent_id: str | None = None,
+        conversation_id: str | None = None,
+        user_id: str | None = None,
+        attended: bool | None = None,
+        limits: Limits | None = None,
+        continues: TurnHandle | str | None = None,
+        turn_id: str | None = None,
+        root_turn_id: str | None = None,
+        parent_turn_id: str | None = None,
+        source: str | None = None,
+    ) -> TurnHandle:
+        """Open a turn, emit its start, and return the handle that ends it.
+
+        Args:
+            agent: the agent's name.
+            agent_version: the version of its prompt, tools and model.
+            agent_id: its id in the provider's system; a span attribute alone.
+            conversation_id: as the application names it; never made up.
+            user_id: kept as a keyed hash alone.
+            attended: a person is there who could press Continue.
+            limits: the one budget that the loop keeps to.
+            continues: the turn that a person continued.
+            turn_id: given where the application has an id that is stable over retries and replays.
+            root_turn_id: the first segment's id, where this is a recovery segment of a turn.
+            parent_turn_id: the turn whose tool call starts this one; the current turn where none is given.
+            source: what records this turn, where it is not the recorder's own source.
+        """
+        parent = current_turn()
+        if parent_turn_id is None and parent is not None and not parent.ended:
+            parent_turn_id = parent.turn_id
+        given: dict[str, Any] = {
+            "turn_id": turn_id or self._ids.turn_id(),
+            "root_turn_id": root_turn_id,
+            "parent_turn_id": parent_turn_id,
+            "continues_turn_id": continues.turn_id if isinstance(continues, TurnHandle) else continues,
+            "conversation_id": conversation_id,
+            "user_id": self.digest(user_id) if user_id is not None else None,
+            "service": self._service,
+            "environment": self._environment,
+            "agent": agent,
+            "agent_version": agent_version,
+            "source": source or self._source,
+            "attended": attended,
+            "started_at": self.now(),
+            "limits": limits,
+        }
+        place = self._place(span_name(names.INVOKE_AGENT, agent))
+        if place is not None:
+            given["trace_id"] = f"{place.context.trace_id:032x}"
+        values = {key: value for key, value in given.items() if value is not None}
+        turn = TurnHandle(self, place, values, agent_id)
+        if parent is not None and parent_turn_id == parent.turn_id:
+            parent.child(turn.turn_id)
+        turn.opened()
+        return turn
+
+    def flush(self, timeout_s: float = 5.0) -> bool:
+        """Wait until what is queued is exported; false when that took longer."""
+        return self.sink.flush(timeout_s)
+
+    def close(self, timeout_s: float = 5.0) -> bool:
+        """Export what is queued and end the sink's threads."""
+        return self.sink.close(timeout_s)
+
+    # What the handles ask.
+
+    @guarded
+    def emit(self, hand_on: Callable[[Sink], None]) -> None:
+        """Hand a record to the sink."""
+        hand_on(self.sink)
+
+    def digest(self, text: str | bytes) -> str | None:
+        """The keyed hash of a text, if there is a key."""
+        if self._hash_key is None:
+            return None
+        raw = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+        return hmac.new(self._hash_key, raw, hashlib.sha256).hexdigest()[:32]
+
+    def phrase(self, text: str) -> str | None:
+        """The known phrase in a text, if it holds one."""
+        return known_phrase(text)
+
+    def place_under(self, parent: Place) -> Place:
+        """A new span's place under another's."""
+        context = parent.context
+        child = SpanContext(context.trace_id, self._ids.span_id(), is_remote=False, trace_flags=context.trace_flags)
+        return Place(child, context)
+
+    def _place(self, name: str) -> Place | None:
+        around = trace.get_current_span().get_span_context()
+        parent = around if around.is_valid else None
+        if not self.sink.traces:
+            return None
+        trace_id = parent.trace_id if parent is not None else self._ids.trace_id()
+        span_id = self._ids.span_id()
+        context = SpanContext(trace_id, span_id, is_remote=False, trace_flags=_SAMPLED)
+        if not self.sink.samples(context, parent, name):
+            context = SpanContext(trace_id, span_id, is_remote=False, trace_flags=_NOT_SAMPLED)
+        return Place(context, parent)

@@ -1,0 +1,44 @@
+"""Emit turns that are known already, as if they happened now: for histories, demonstrations and tests of receivers."""
+
+import random
+import re
+
+from opentelemetry.trace import SpanContext, TraceFlags
+from turnout.outcomes.phrases import without_text
+
+from turnout.instrumentation.sink import EndedTurn, OpenTurn, Place, Sink
+from turnout.outcomes.facts import TurnFacts
+
+_TRACE_ID = re.compile(r"[0-9a-f]{32}")
+
+
+def replay(turn: TurnFacts, sink: Sink, *, ids: random.Random | None = None) -> None:
+    """Emit a turn's start, steps, tool calls and end through a sink, free of text, with the instants of the facts.
+
+    The facts are emitted as they are: nothing that is not recorded is made up. Spans are given the turn's trace id, or a random
+    one; ``ids`` makes the random ones repeatable.
+    """
+    draw = ids or random.SystemRandom()
+    facts = without_text(turn)
+    place = Place(_context(draw, _trace_id(facts, draw)), None)
+    opened = OpenTurn(facts, place)
+    sink.turn_started(opened)
+    for step in facts.steps:
+        sink.step_ended(opened, step, _under(place, draw), None)
+        for call in step.tool_calls:
+            sink.tool_ended(opened, step.index, call, _under(place, draw))
+    sink.turn_ended(EndedTurn(facts, place))
+
+
+def _trace_id(facts: TurnFacts, draw: random.Random) -> int:
+    if facts.trace_id is not None and _TRACE_ID.fullmatch(facts.trace_id) and int(facts.trace_id, 16):
+        return int(facts.trace_id, 16)
+    return draw.getrandbits(128) or 1
+
+
+def _context(draw: random.Random, trace_id: int) -> SpanContext:
+    return SpanContext(trace_id, draw.getrandbits(64) or 1, is_remote=False, trace_flags=TraceFlags(TraceFlags.SAMPLED))
+
+
+def _under(place: Place, draw: random.Random) -> Place:
+    return Place(_context(draw, place.context.trace_id), place.context)
