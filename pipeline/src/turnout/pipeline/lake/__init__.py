@@ -1,1 +1,11 @@
-"""Placeholder of the room; its first module says what may change here."""
+"""The lake: Delta tables of turns, steps, tool calls and the ledger, under one root. The only room that knows deltalake.
+
+What may change here is how rows are kept: files, commits, upserts, compaction, retention. What the rows hold is `pipeline.schema`;
+how a turn ended is never decided here.
+"""
+
+from turnout.pipeline.lake.errors import LakeError
+from turnout.pipeline.lake.files import DataFile, Snapshot
+from turnout.pipeline.lake.lake import Entry, Lake, Position, Written
+
+__all__ = ["DataFile", "Entry", "Lake", "LakeError", "Position", "Snapshot", "Written"]

@@ -1,0 +1,124 @@
+"""The lake as its users see it: open, write, look up, take a snapshot."""
+
+import json
+import time
+import uuid
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Final
+
+import polars as pl
+
+from turnout.outcomes.facts import Instant, TurnFacts
+from turnout.pipeline.lake.delta import Table
+from turnout.pipeline.lake.errors import Conflict, LakeError
+from turnout.pipeline.lake.files import Snapshot
+from turnout.pipeline.lake.parquet import Namer
+from turnout.pipeline.lake.reading import Reader
+from turnout.pipeline.lake.store import FolderStore
+from turnout.pipeline.lake.writing import Position, Writer, Written, append
+from turnout.pipeline.rows import ClassifiedTurn
+from turnout.pipeline.schema import LEDGER
+
+Clock = Callable[[], Instant]
+
+_TRIES: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One line of the ledger: what the product itself did or saw."""
+
+    kind: str
+    key: str
+    value: Mapping[str, object] = field(default_factory=dict[str, object])
+    position: int | None = None
+
+
+class Lake:
+    """One lake, for writers and readers; several processes may hold the same one."""
+
+    def __init__(self, store: FolderStore, clock: Clock, namer: Namer) -> None:
+        self._store = store
+        self._clock = clock
+        self._namer = namer
+        self._reader = Reader(store)
+        self._writer: Writer | None = None
+
+    @classmethod
+    def open(cls, root: str, clock: Clock = time.time_ns, namer: Namer = lambda: uuid.uuid4().hex[:16]) -> "Lake":
+        """Name a lake; nothing is made before the first write, and a lake that is not there reads as empty.
+
+        Args:
+            root: a folder, or the URL of an object store.
+            clock: nanoseconds since the epoch, for the ledger.
+            namer: unique names for files.
+        """
+        return cls(FolderStore(root), clock, namer)
+
+    @property
+    def root(self) -> str:
+        """Where the lake is."""
+        return self._store.root
+
+    def prepare(self) -> None:
+        """Make the tables if they are missing.
+
+        Raises:
+            LakeError: when the lake cannot be written, or was made by a newer turnout.
+        """
+        with self._store.lock():
+            self._writing()
+
+    def write(self, turns: Sequence[ClassifiedTurn], *, position: Position | None = None) -> Written:
+        """Store turns by turn id: evidence adds up, and what is there already changes nothing.
+
+        Args:
+            turns: in any order, doubled or not.
+            position: everything of a journal up to there is in the lake with this write; a position that was written before writes nothing.
+
+        Raises:
+            LakeError: when the lake cannot be written.
+        """
+        with self._store.lock():
+            for _ in range(_TRIES):
+                try:
+                    return self._writing().write(turns, position)
+                except Conflict:
+                    continue
+        raise LakeError(f"lake {self.root}: {_TRIES} writes in a row lost against other writers; run fewer of them")
+
+    def position(self, journal: str) -> int | None:
+        """Up to where a journal is in the lake."""
+        turns = Table.find("turns", self._store)
+        return None if turns is None else turns.transaction(journal)
+
+    def facts(self, turn_ids: Iterable[str]) -> dict[str, TurnFacts]:
+        """The stored facts of turns, by id; ids that the lake does not know are left out."""
+        wanted = list(dict.fromkeys(turn_ids))
+        if Table.find("turns", self._store) is None:
+            return {}
+        stored = self._writing().stored(wanted)
+        return {turn_id: stored[turn_id].facts() for turn_id in wanted if turn_id in stored}
+
+    def record(self, entries: Sequence[Entry]) -> None:
+        """Add lines to the ledger.
+
+        Raises:
+            LakeError: when the lake cannot be written.
+        """
+        now = datetime.fromtimestamp(self._clock() / 1_000_000_000, UTC)
+        rows = [(e.kind, e.key, json.dumps(e.value, sort_keys=True), now, e.position) for e in entries]
+        frame = pl.DataFrame(rows, schema=dict(LEDGER), orient="row")
+        with self._store.lock():
+            append(self._store, Table.make("ledger", self._store), frame, self._namer)
+
+    def snapshot(self) -> Snapshot:
+        """One consistent state: whole turns only, never two rows for one segment."""
+        return self._reader.snapshot()
+
+    def _writing(self) -> Writer:
+        if self._writer is None:
+            self._writer = Writer(self._store, self._namer)
+        return self._writer

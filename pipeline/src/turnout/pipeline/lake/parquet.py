@@ -1,0 +1,75 @@
+"""Frames -> the bytes of Parquet files, with the bounds that let a reader skip them."""
+
+import io
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import polars as pl
+
+from turnout.pipeline.lake.files import DataFile, data_file
+
+_BOUNDED: Final[Mapping[str, tuple[str, ...]]] = {
+    "turns": ("started_at", "ended_at", "last_seen_at", "updated_at"),
+    "steps": ("turn_started_at",),
+    "tool_calls": ("turn_started_at",),
+    "ledger": ("recorded_at",),
+}
+# Rows with the facts inside are wide: small groups keep the memory of a rewrite low. Ids of narrow rows are found faster in small groups.
+_ROW_GROUP: Final[Mapping[str, int]] = {"turns": 20_000, "steps": 120_000, "tool_calls": 120_000, "ledger": 20_000}
+
+
+@dataclass(frozen=True, slots=True)
+class NewFile:
+    """A Parquet file to be committed, with Delta's JSON of its row count and bounds."""
+
+    file: DataFile
+    stats: str
+
+
+def encode(table: str, frame: pl.DataFrame) -> bytes:
+    """The Parquet bytes of one file; the partition column is in the path alone."""
+    buffer = io.BytesIO()
+    frame.drop("date", strict=False).write_parquet(
+        buffer, compression="zstd", compression_level=1, statistics=True, row_group_size=_ROW_GROUP[table]
+    )
+    return buffer.getvalue()
+
+
+def describe(table: str, path: str, date: str, frame: pl.DataFrame, size: int) -> NewFile:
+    """What the commit of a file says about it: rows, and bounds of the columns that queries cut by."""
+    columns = _BOUNDED[table]
+    bounds = frame.select(
+        *(pl.col(column).min().alias(f"min.{column}") for column in columns),
+        *(pl.col(column).max().alias(f"max.{column}") for column in columns),
+        *(pl.col(column).null_count().alias(f"null_count.{column}") for column in columns),
+    ).row(0, named=True)
+    row = {"path": path, "partition.date": date, "size_bytes": size, "num_records": frame.height, **bounds}
+    stats = {
+        "numRecords": frame.height,
+        "minValues": _spelled(bounds, "min.", columns),
+        "maxValues": _spelled(bounds, "max.", columns),
+        "nullCount": {column: bounds[f"null_count.{column}"] for column in columns},
+    }
+    return NewFile(data_file(table, row), json.dumps(stats))
+
+
+def by_date(frame: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame]]:
+    """The rows of each date, dates in order."""
+    for (date,), rows in sorted(frame.partition_by("date", as_dict=True).items()):
+        yield str(date), rows
+
+
+def name_of(date: str, group: str, suffix: str) -> str:
+    """The path of a file within its table."""
+    return f"date={date}/{group}.{suffix}.parquet" if date else f"{group}.{suffix}.parquet"
+
+
+Namer = Callable[[], str]
+"""Gives a new unique name at each call."""
+
+
+def _spelled(bounds: Mapping[str, Any], prefix: str, columns: tuple[str, ...]) -> dict[str, str]:
+    moments = {column: bounds[prefix + column] for column in columns}
+    return {column: f"{moment:%Y-%m-%dT%H:%M:%S.%fZ}" for column, moment in moments.items() if moment is not None}

@@ -1,0 +1,89 @@
+"""Where the files of a lake are: a local folder.
+
+A store puts whole new files and never changes one; what is part of the lake is decided by the Delta log alone.
+"""
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from turnout.pipeline.lake.errors import LakeError
+
+_LOCK = "_turnout.lock"
+
+
+class FolderStore:
+    """A lake in a local folder."""
+
+    def __init__(self, root: str) -> None:
+        self.root = str(Path(root.removeprefix("file://")).absolute())
+
+    def url(self, table: str) -> str:
+        """Where the Delta table of that name is."""
+        return f"{self.root}/{table}"
+
+    def options(self) -> dict[str, str]:
+        """What deltalake needs to reach it: nothing."""
+        return {}
+
+    def prepare(self) -> None:
+        """Make the root.
+
+        Raises:
+            LakeError: when it cannot be written.
+        """
+        try:
+            Path(self.root).mkdir(parents=True, exist_ok=True)
+            with Path(self.root, _LOCK).open("ab"):
+                pass
+        except OSError as error:
+            raise unwritable(self.root, error) from error
+
+    def put(self, table: str, path: str, data: bytes) -> None:
+        """Write one new file and wait until it is on disk."""
+        target = Path(self.root, table, path)
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with target.open("xb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise unwritable(self.root, error) from error
+
+    def local(self, table: str, path: str) -> str:
+        """A local path with the bytes of a file of the lake."""
+        return f"{self.root}/{table}/{path}"
+
+    def seal(self, table: str) -> None:
+        """Wait until the names of the newest files and commits of a table are on disk."""
+        log = Path(self.root, table, "_delta_log")
+        for path in (max(log.glob("*.json"), default=log), log):
+            _sync(path)
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Keep other writers waiting; the operating system lets go when the process dies, however it dies."""
+        self.prepare()
+        with Path(self.root, _LOCK).open("ab") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
+
+def unwritable(root: str, error: OSError) -> LakeError:
+    """The one sentence for a root that cannot be written."""
+    reason = error.strerror or str(error)
+    return LakeError(
+        f"lake {root}: cannot be written, got {reason!r}, expected a folder or object store that can; "
+        "name another with --lake or TURNOUT_LAKE"
+    )
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

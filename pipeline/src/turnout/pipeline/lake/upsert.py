@@ -1,0 +1,126 @@
+"""What a write changes: incoming turns against the rows that are stored already. Pure.
+
+Evidence of one turn only ever adds up: the facts of a stored row and of an incoming turn are merged and classified again, so that the order
+of arrival does not count. A turn whose merged facts are the stored ones changes nothing.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import TypeAlias
+
+from turnout.outcomes.classify import CLASSIFIER_VERSION
+from turnout.outcomes.facts import Instant, TurnFacts
+from turnout.outcomes.settle import merge
+from turnout.pipeline.codec import encode_turn
+from turnout.pipeline.rows import ClassifiedTurn, classified, digest_of
+
+Place: TypeAlias = tuple[str, str]
+"""Date and group of the files that hold a turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What an upsert needs to know of a stored row; instants are nanoseconds."""
+
+    turn_id: str
+    root: str
+    digest: str
+    classifier_version: str
+    received_at: Instant
+    started_at: Instant | None
+    ended_at: Instant | None
+    last_segment: bool
+    place: Place
+    facts: Callable[[], TurnFacts]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to write and what to take away.
+
+    ``written`` are new rows and replacements, each with its ``last_segment``; ``replaced`` are stored rows to take away with their steps and
+    tool calls; ``marked`` are stored rows that stay, with a new ``last_segment``.
+    """
+
+    written: tuple[tuple[ClassifiedTurn, bool], ...]
+    replaced: tuple[Stored, ...]
+    marked: tuple[tuple[Stored, bool], ...]
+    unchanged: int
+
+    @property
+    def new(self) -> int:
+        """How many turns the lake did not know."""
+        return len(self.written) - len(self.replaced)
+
+
+def plan_upsert(incoming: Sequence[ClassifiedTurn], stored: Mapping[str, Stored]) -> Plan:
+    """Decide what changes.
+
+    Args:
+        incoming: turns in any order, doubled or not.
+        stored: by turn id, at least every row with an incoming turn id and every segment of their roots, before and after.
+    """
+    arrived = [_joined(turns) for turns in _by_id(incoming).values()]
+    changed = [
+        turn for turn in (_against(turn, stored.get(turn.facts.turn_id)) for turn in arrived) if turn is not None
+    ]
+    replaced = tuple(stored[turn.facts.turn_id] for turn in changed if turn.facts.turn_id in stored)
+    gone = {row.turn_id for row in replaced}
+    kept = [row for row in stored.values() if row.turn_id not in gone]
+    last = _last_segments(changed, kept)
+    return Plan(
+        written=tuple((turn, turn.facts.turn_id in last) for turn in changed),
+        replaced=replaced,
+        marked=tuple((row, row.turn_id in last) for row in kept if row.last_segment != (row.turn_id in last)),
+        unchanged=len(arrived) - len(changed),
+    )
+
+
+def _by_id(incoming: Iterable[ClassifiedTurn]) -> dict[str, list[ClassifiedTurn]]:
+    groups: defaultdict[str, list[ClassifiedTurn]] = defaultdict(list)
+    for turn in incoming:
+        groups[turn.facts.turn_id].append(turn)
+    return groups
+
+
+def _joined(turns: Sequence[ClassifiedTurn]) -> ClassifiedTurn:
+    """One turn out of all that came for its id."""
+    if len(turns) == 1:
+        return turns[0]
+    return classified(reduce(merge, (turn.facts for turn in turns)), min(turn.received_at for turn in turns))
+
+
+def _against(turn: ClassifiedTurn, row: Stored | None) -> ClassifiedTurn | None:
+    """The turn to write in place of a stored row; None where the row says it all already."""
+    if row is None:
+        return turn
+    current = row.classifier_version == CLASSIFIER_VERSION
+    if current and _digest(turn) == row.digest:
+        return None
+    merged = classified(merge(row.facts(), turn.facts), min(row.received_at, turn.received_at))
+    return None if current and _digest(merged) == row.digest else merged
+
+
+def _digest(turn: ClassifiedTurn) -> str:
+    return digest_of(encode_turn(turn.facts))
+
+
+def _last_segments(changed: Iterable[ClassifiedTurn], kept: Iterable[Stored]) -> set[str]:
+    """The ids of the last segment of each root, by start, then end, then id."""
+    ranked: dict[str, tuple[int, int, str]] = {}
+    for turn in changed:
+        facts = turn.facts
+        _rank(ranked, facts.root_turn_id or facts.turn_id, facts.started_at, facts.ended_at, facts.turn_id)
+    for row in kept:
+        _rank(ranked, row.root, row.started_at, row.ended_at, row.turn_id)
+    return {turn_id for _, _, turn_id in ranked.values()}
+
+
+def _rank(
+    ranked: dict[str, tuple[int, int, str]], root: str, start: Instant | None, end: Instant | None, turn_id: str
+) -> None:
+    # Rows keep microseconds; facts that come fresh are compared at the same grain.
+    place = ((start or 0) // 1000, (end or 0) // 1000, turn_id)
+    ranked[root] = max(ranked.get(root, place), place)
