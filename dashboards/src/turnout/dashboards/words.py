@@ -1,0 +1,135 @@
+"""Sentences of the pages: what changed, who is silent, what each figure means. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, assert_never
+
+from turnout.outcomes.verdict import Outcome
+from turnout.pipeline.analysis.compare import NOT_DECISIVE
+from turnout.pipeline.analysis.incident import Cell, Direction, Incident
+from turnout.pipeline.charts import COLOURS
+from turnout.pipeline.wording import LABELS, NOT_RECORDED, count, difference, percent, share
+
+ALARM: Final = COLOURS[Outcome.ERROR]
+CALM: Final = COLOURS[Outcome.COMPLETED]
+GREY: Final = COLOURS[Outcome.UNKNOWN]
+
+ABNORMAL: Final = (
+    "Abnormal: cut by a limit, answer cut off, context full, refused, died or failed. "
+    "Finished, handed over and stopped are normal ends; not recorded is neither."
+)
+INTERVAL: Final = "In brackets the 95 % Wilson interval: the range that the true share may well lie in, given so few or so many turns."
+NOW_AND_BEFORE: Final = "Coloured: this window. Grey, just below: the same length of time before it."
+
+DIMENSIONS: Final = {
+    "model": "model",
+    "last_tool": "last tool",
+    "tool": "tool",
+    "step": "step",
+    "last_step": "last step",
+    "agent": "agent",
+    "agent_version": "version",
+    "provider": "provider",
+    "service": "service",
+    "environment": "environment",
+    "source": "source",
+    "outcome": "end",
+}
+"""What a dimension is called."""
+
+
+@dataclass(frozen=True, slots=True)
+class Headline:
+    """The sentence to read first, the lines that it rests on, and a colour that repeats it."""
+
+    title: str
+    lines: tuple[str, ...]
+    colour: str
+
+
+def headline(incident: Incident, window: str, silence: Sequence[str] = ()) -> Headline:
+    """Say the one thing that changed.
+
+    Args:
+        incident: the verdict over both windows.
+        window: in words, as ``hour`` or ``24 hours``.
+        silence: sentences about sources that stopped sending; they come before everything else.
+    """
+    found = _headline(incident, window)
+    if not silence or incident.direction is Direction.NO_TURNS:
+        return found
+    return Headline(silence[0], (*silence[1:], f"Otherwise: {found.title}", *found.lines), ALARM)
+
+
+def _headline(incident: Incident, window: str) -> Headline:
+    whole = incident.whole
+    match incident.direction:
+        case Direction.NO_TURNS:
+            before = (
+                f"{count(whole.before.total)} did in the {window} before." if whole.before.total else "None did before."
+            )
+            return Headline(f"Silence: no turn ended in the last {window}", (before,), ALARM)
+        case Direction.NO_BEFORE:
+            now = f"{share(whole.now.count, whole.now.total)} of the turns in the last {window} ended abnormally."
+            return Headline("Nothing to compare with yet", (now, f"No turn ended in the {window} before."), GREY)
+        case Direction.SAME:
+            return Headline(f"Nothing changed: {_short(whole)} of turns end abnormally", _same(whole, window), CALM)
+        case Direction.WORSE:
+            return Headline(_moved(incident, "More"), _lines(incident, window), ALARM)
+        case Direction.BETTER:
+            return Headline(_moved(incident, "Fewer"), _lines(incident, window), CALM)
+        case never:
+            assert_never(never)
+
+
+def _moved(incident: Incident, which: str) -> str:
+    cell = incident.reason or incident.whole
+    how = "end abnormally" if incident.reason is None else f"end as: {cause(cell)}"
+    place = f", most of them on {place_words(incident.place)}" if incident.place else ""
+    return f"{which} turns {how}{place}"
+
+
+def _lines(incident: Incident, window: str) -> tuple[str, ...]:
+    cell = incident.reason or incident.whole
+    lines = [_against(cell, window, cause(cell) if incident.reason else "abnormal")]
+    if incident.place is not None:
+        lines.append(_against(incident.place, window, place_words(incident.place)))
+    if incident.reason is not None:
+        lines.append(_against(incident.whole, window, "all abnormal ends"))
+    return tuple(lines)
+
+
+def _against(cell: Cell, window: str, what: str) -> str:
+    now, before = share(cell.now.count, cell.now.total), share(cell.before.count, cell.before.total)
+    if cell.before.total == 0:
+        return f"{_capital(what)}: {now} in the last {window}; not seen in the {window} before."
+    return (
+        f"{_capital(what)}: {now} in the last {window}, {before} in the {window} before; {difference(cell.difference)}."
+    )
+
+
+def _same(whole: Cell, window: str) -> tuple[str, ...]:
+    return (f"{_against(whole, window, 'abnormal').removesuffix('.')}: {NOT_DECISIVE}.",)
+
+
+def _short(cell: Cell) -> str:
+    return percent(cell.now.count / cell.now.total)
+
+
+def cause(cell: Cell) -> str:
+    """The plain words of an outcome cell."""
+    return LABELS[Outcome(cell.value)] if cell.value in set(Outcome) else cell.value or NOT_RECORDED
+
+
+def place_words(cell: Cell) -> str:
+    """A place in words, as ``model gpt-5-mini``."""
+    return f"{DIMENSIONS.get(cell.dimension, cell.dimension)} {cell.value or NOT_RECORDED}"
+
+
+def silence(source: str, since: str, usual: str) -> str:
+    """A source that stopped."""
+    return f"Silence from {source}: nothing for {since}, where a turn usually arrives every {usual}"
+
+
+def _capital(words: str) -> str:
+    return words[:1].upper() + words[1:]
