@@ -78,8 +78,8 @@ def _headline(incident: Incident, window: str) -> Headline:
             return Headline(_moved(incident, "More"), _lines(incident, window), ALARM)
         case Direction.BETTER:
             return Headline(_moved(incident, "Fewer"), _lines(incident, window), CALM)
-        case never:
-            assert_never(never)
+        case _:
+            assert_never(incident.direction)
 
 
 def _moved(incident: Incident, which: str) -> str:

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from types import FrameType
 
 import click
 
@@ -30,8 +31,13 @@ def command(lake: str, port: int) -> None:
     """Show the dashboards of a lake in the browser, until Ctrl-C."""
     process = start(lake, port)
     click.echo(f"turnout: dashboards of {lake} on http://127.0.0.1:{port}", err=True)
+
+    def end(number: int, frame: FrameType | None) -> None:
+        del number, frame
+        process.terminate()
+
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: process.terminate())
+        signal.signal(number, end)
     status = process.wait()
     if status > 0:
         raise DashboardError(

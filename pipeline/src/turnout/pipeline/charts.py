@@ -266,7 +266,7 @@ def _share_tip(title: str) -> list[alt.Tooltip]:
 
 def _row_axes(order: Sequence[str], words: Mapping[str, str]) -> list[alt.Chart]:
     """The labels at the left and words at the right, as axes of two layers that draw nothing."""
-    shown = f"({json.dumps(dict(words))})[datum.value] || ''"
+    shown = f"({json.dumps(dict(words), ensure_ascii=False)})[datum.value] || ''"
     plain = alt.Axis(
         orient="left",
         labelLimit=_LABELS,
