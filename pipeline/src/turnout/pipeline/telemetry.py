@@ -65,6 +65,8 @@ class Span:
     events: tuple[SpanEvent, ...]
     scope: Scope
     resource: Resource
+    remote_parent: bool = False
+    """The emitter said that the parent lies in another process: this span is the topmost that can be expected here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +85,8 @@ class LogRecord:
     scope: Scope
     resource: Resource
     severity: int = 0
+    observed: Instant | None = None
+    """When the record was first seen; finer than ``time`` where that comes from an attribute, so it orders what is equal there."""
 
 
 Record: TypeAlias = Span | LogRecord

@@ -1,0 +1,232 @@
+"""Drafts -> turn facts: steps numbered by time, tool calls under their steps, retries folded, claims gathered."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from turnout.outcomes.facts import AttemptEnd, Claim, Limits, Step, ToolCall, TurnFacts
+from turnout.pipeline.dialects.plan import Draft
+from turnout.pipeline.dialects.reading import Node
+from turnout.pipeline.dialects.tree import Key
+from turnout.pipeline.dialects.values import text
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One step with the spans that it was read from."""
+
+    step: Step
+    node: Node | None
+    tools: tuple[Node, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """Turn facts in the making, with what a dialect needs to conclude from."""
+
+    facts: TurnFacts
+    draft: Draft
+    calls: tuple[Call, ...]
+
+    @property
+    def source(self) -> str | None:
+        """The dialect of the turn."""
+        return self.facts.source
+
+
+def turn_id(key: Key) -> str:
+    """The id of a turn that a span stands for."""
+    return f"{key[0]}:{key[1]}"
+
+
+def compose(draft: Draft, children: Sequence[Key]) -> Turn:
+    """One draft as turn facts."""
+    calls = _steps(draft)
+    nodes = [*draft.heads, *draft.calls, *draft.tools]
+    readings = [node.reading for node in nodes]
+    spans = [node.span for node in nodes]
+    starts = [span.start for span in spans if span.start]
+    ends = [span.end for span in spans if span.end]
+    head = draft.heads[0] if draft.heads else None
+    is_open = head is None and draft.cut_off
+    resource = (head or nodes[0]).span.resource
+    facts = TurnFacts(
+        turn_id=turn_id(draft.key),
+        parent_turn_id=turn_id(draft.parent) if draft.parent else None,
+        conversation_id=_first(reading.conversation_id for reading in readings),
+        trace_id=draft.key[0] or None,
+        user_id=_first(reading.user_id for reading in readings),
+        service=text(resource.attributes, "service.name"),
+        environment=text(resource.attributes, "deployment.environment.name", "deployment.environment", "env"),
+        agent=_first(reading.agent for reading in readings),
+        agent_version=_first(reading.agent_version for reading in readings)
+        or text(resource.attributes, "service.version"),
+        source=(head or nodes[0]).reading.source,
+        attended=_first(reading.attended for reading in readings),
+        started_at=min(starts, default=None),
+        ended_at=None if is_open else _end(draft, ends),
+        last_seen_at=max(ends, default=None),
+        open=True if is_open else None,
+        limits=_limits(draft, calls),
+        steps=tuple(call.step for call in calls),
+        claims=_claims(draft),
+        usage=_first(node.reading.usage for node in draft.heads),
+        cost_usd=_first(node.reading.cost_usd for node in draft.heads),
+        children_expected=tuple(turn_id(child) for child in sorted(children)),
+    )
+    return Turn(facts, draft, calls)
+
+
+def _first(values: Iterable[_T | None]) -> _T | None:
+    return next((value for value in values if value is not None), None)
+
+
+def _end(draft: Draft, ends: list[int]) -> int | None:
+    stated = [node.span.end for node in draft.heads if node.span.end]
+    return stated[0] if stated else max(ends, default=None)
+
+
+# --- steps
+
+
+def _steps(draft: Draft) -> tuple[Call, ...]:
+    calls = sorted(draft.calls, key=_by_time)
+    tools = _tools_by_call(draft, calls)
+    groups = _attempts(calls, tools)
+    steps = tuple(_step(index, group, tools, draft) for index, group in enumerate(groups, start=1))
+    stray = tools.get(None, [])
+    if stray and not steps:
+        only = Step(index=1, tool_calls=tuple(_tool(node) for node in stray))
+        return (Call(only, None, tuple(stray)),)
+    return steps
+
+
+def _by_time(node: Node) -> tuple[int, int, str]:
+    return (node.span.start or 0, node.span.end or 0, node.span.span_id)
+
+
+def _tools_by_call(draft: Draft, calls: list[Node]) -> dict[Key | None, list[Node]]:
+    """Each tool call under the request that asked for it."""
+    found: dict[Key | None, list[Node]] = defaultdict(list)
+    for node in sorted(draft.tools, key=_by_time):
+        found[draft.under_call.get(node.key) or _asker(node, calls)].append(node)
+    return found
+
+
+def _asker(tool: Node, calls: list[Node]) -> Key | None:
+    """The latest request before a tool call that asked for it by id, else the latest before it, else the first."""
+    if not calls:
+        return None
+    start = tool.span.start or 0
+    before = [call for call in calls if (call.span.start or 0) <= start] or calls[:1]
+    wanted = tool.reading.tool.id if tool.reading.tool else None
+    asking = [call for call in before if wanted and any(asked.id == wanted for asked in call.reading.asked)]
+    return (asking or before)[-1].key
+
+
+def _attempts(calls: list[Node], tools: dict[Key | None, list[Node]]) -> list[list[Node]]:
+    """Requests that are one step: after one that failed, with no tool call in between, the next is another attempt."""
+    groups: list[list[Node]] = []
+    for node in calls:
+        if groups and _failed(groups[-1][-1]) and not tools.get(groups[-1][-1].key) and _after(groups[-1][-1], node):
+            groups[-1].append(node)
+        else:
+            groups.append([node])
+    return groups
+
+
+def _failed(node: Node) -> bool:
+    step = node.reading.step
+    return step is not None and step.error is not None and step.finish_reason is None
+
+
+def _after(earlier: Node, later: Node) -> bool:
+    return (later.span.start or 0) >= (earlier.span.end or 0)
+
+
+def _step(index: int, group: list[Node], tools: dict[Key | None, list[Node]], draft: Draft) -> Call:
+    last = group[-1]
+    step = _retold(last, draft.retold.get(last.key, []))
+    ends = (*(_attempt_end(node) for node in group[:-1]), *step.attempt_ends)
+    attempts = len(group) - 1 + (step.attempts or 1)
+    under = tuple(node for member in group for node in tools.get(member.key, []))
+    step = replace(
+        step,
+        index=index,
+        started_at=group[0].span.start,
+        attempts=attempts if attempts > 1 else step.attempts,
+        attempt_ends=ends,
+        tool_calls=tuple(_tool(node, last.reading.asked) for node in under),
+    )
+    return Call(step, last, under)
+
+
+def _attempt_end(node: Node) -> AttemptEnd:
+    error = node.reading.step.error if node.reading.step else None
+    return AttemptEnd(reason=error.type if error else None, status=error.status if error else None, at=node.span.end)
+
+
+def _retold(node: Node, inner: list[Node]) -> Step:
+    """A request with what the libraries below it say of the same request; several below it are its attempts."""
+    step = node.reading.step or Step()
+    step = replace(step, started_at=node.span.start, ended_at=node.span.end)
+    if not inner:
+        return step
+    inner = sorted(inner, key=_by_time)
+    last = inner[-1].reading.step or Step()
+    ends = tuple(_attempt_end(other) for other in inner[:-1] if _failed(other))
+    return replace(_filled(step, last), attempts=step.attempts or (len(ends) + 1 if ends else None), attempt_ends=ends)
+
+
+_TOLD = (
+    "message_id",
+    "request_id",
+    "provider",
+    "api",
+    "model",
+    "finish_reason",
+    "raw_finish_reason",
+    "max_output_tokens",
+    "usage",
+    "cost_usd",
+    "output",
+    "error",
+    "refusal",
+)
+
+
+def _filled(step: Step, other: Step) -> Step:
+    """The step, with what only the other one records."""
+    missing = {name: getattr(other, name) for name in _TOLD if getattr(step, name) is None}
+    return replace(step, **missing)
+
+
+def _tool(node: Node, asked: Sequence[ToolCall] = ()) -> ToolCall:
+    call = node.reading.tool or ToolCall()
+    by_model = next((one for one in asked if one.id is not None and one.id == call.id), None)
+    valid = call.arguments_valid
+    if valid is None and by_model is not None:
+        valid = by_model.arguments_valid
+    return replace(call, arguments_valid=valid, started_at=node.span.start, ended_at=node.span.end)
+
+
+# --- what the turn says of itself
+
+
+def _claims(draft: Draft) -> tuple[Claim, ...]:
+    """The claims of the innermost head that makes any, and those of the machinery; the same claim of several spans once."""
+    of_heads = next((node.reading.claims for node in draft.heads if node.reading.claims), ())
+    said = [*of_heads, *(claim for node in draft.inner for claim in node.reading.claims)]
+    once = {(claim.by, claim.reason, claim.message): claim for claim in said}
+    return tuple(sorted(once.values(), key=lambda claim: (claim.at or 0, claim.reason or "", claim.message or "")))
+
+
+def _limits(draft: Draft, calls: Sequence[Call]) -> Limits | None:
+    """The limit that is named, unless it is more than this turn alone has used: then it also counts other agents."""
+    named = _first(node.reading.limits for node in (*draft.heads, *draft.inner))
+    if named is None or (named.steps is not None and named.steps > len(calls)):
+        return None
+    return named

@@ -1,0 +1,250 @@
+"""The OpenTelemetry GenAI conventions, old and new, as any library emits them.
+
+| fact | attribute | from | trap |
+|---|---|---|---|
+| role | ``gen_ai.operation.name`` | 1.28 | values outside the conventions (``agent_step``, ``execute_event_loop_cycle``, ``unknown``) are machinery |
+| role, without an operation | ``gen_ai.request.model`` with a response | 1.27 | |
+| agent | ``gen_ai.agent.name``, ``.version`` | 1.28 | |
+| conversation | ``gen_ai.conversation.id``, else ``session.id`` | 1.30 | never made up from a trace id |
+| provider | ``gen_ai.provider.name``, else ``gen_ai.system`` | 1.37, 1.27 | frameworks write their own name there |
+| model | ``gen_ai.request.model``, else ``gen_ai.response.model`` | 1.27 | the response's name is dated, so one model would have two; ``unknown`` is none |
+| output cap | ``gen_ai.request.max_tokens`` | 1.27 | |
+| finish reason | ``gen_ai.response.finish_reasons`` | 1.27 | array, text, or a JSON array in text; no vocabulary; not the provider's own word |
+| finish reason, else | ``finish_reason`` in ``gen_ai.output.messages`` or in the event ``gen_ai.choice`` | 1.36 | the messages may also stand in the event ``gen_ai.client.inference.operation.details`` |
+| usage | ``gen_ai.usage.input_tokens``, ``.output_tokens`` (else ``prompt``, ``completion``) | 1.27 | cache and reasoning are inside; several names for one count stand side by side |
+| cache | ``gen_ai.usage.cache_read.input_tokens``, ``.cache_creation`` (0.1: ``.cache_write``) | 1.38 | |
+| reasoning | ``gen_ai.usage.reasoning.output_tokens``, ``.reasoning_tokens``, ``.details.reasoning_tokens`` | 0.1 | |
+| usage of a turn | the same on ``invoke_agent`` | | the sum of its steps, never added to them |
+| tool call | ``gen_ai.tool.name``, ``.call.id`` | 1.31 | ``gen_ai.tool.call_id`` in one emitter |
+| tool error | status ERROR, ``error.type``, ``gen_ai.tool.status`` | | |
+| failure | event ``exception``, else ``error.type``, else status | | a turn that was cut, filtered or cancelled often ends UNSET or OK |
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from turnout.outcomes.facts import Claim, Layer, Output, Step, ToolCall, ToolStatus
+from turnout.pipeline.dialects import errors, values
+from turnout.pipeline.dialects.messages import Reply, reply_of
+from turnout.pipeline.dialects.reading import Reading, Role
+from turnout.pipeline.telemetry import Attributes, Span
+
+SOURCE = "genai"
+
+USAGE: Mapping[str, values.Names] = {
+    "input_tokens": ("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens"),
+    "output_tokens": ("gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens"),
+    "cache_read_tokens": (
+        "gen_ai.usage.cache_read.input_tokens",
+        "gen_ai.usage.cache_read_input_tokens",
+        "gen_ai.usage.details.cache_read_tokens",
+    ),
+    "cache_write_tokens": (
+        "gen_ai.usage.cache_write.input_tokens",
+        "gen_ai.usage.cache_creation.input_tokens",
+        "gen_ai.usage.cache_creation_input_tokens",
+        "gen_ai.usage.cache_write_input_tokens",
+        "gen_ai.usage.details.cache_write_tokens",
+    ),
+    "reasoning_tokens": (
+        "gen_ai.usage.reasoning.output_tokens",
+        "gen_ai.usage.reasoning_tokens",
+        "gen_ai.usage.details.reasoning_tokens",
+        "ai.usage.outputTokenDetails.reasoningTokens",
+    ),
+}
+FINISH = ("gen_ai.response.finish_reasons", "gen_ai.response.finish_reason", "gen_ai.response.stop_reason")
+PROVIDER = ("gen_ai.provider.name", "gen_ai.system")
+MODEL = ("gen_ai.request.model", "gen_ai.response.model")
+CONVERSATION = ("gen_ai.conversation.id", "session.id")
+_RESPONSE = ("gen_ai.response.id", "gen_ai.response.model", "gen_ai.usage.input_tokens", "gen_ai.usage.output_tokens")
+
+_ROLES = {
+    "invoke_agent": Role.AGENT,
+    "invoke_workflow": Role.RUN,
+    "chat": Role.CALL,
+    "generate_content": Role.CALL,
+    "text_completion": Role.CALL,
+    "completion": Role.CALL,
+    "responses": Role.CALL,
+    "execute_tool": Role.TOOL,
+}
+_NO_CALLS = frozenset({"embeddings", "retrieval", "create_agent", "plan"})
+_NO_PROVIDERS = frozenset(
+    {"strands-agents", "langchain", "langgraph", "autogen", "crewai", "microsoft.agent_framework"}
+)
+"""Names of frameworks, which some emitters write where the provider belongs."""
+
+
+def reading(span: Span) -> Reading | None:
+    """Read a span by the conventions; ``None`` where it carries none of them."""
+    role = role_of(span.attributes)
+    return None if role is None else by_role(span, role, SOURCE)
+
+
+def role_of(attributes: Attributes) -> Role | None:
+    """The role that the conventions give a span."""
+    operation = values.text(attributes, "gen_ai.operation.name")
+    if operation is not None:
+        return _ROLES.get(operation.lower(), Role.INNER)
+    if "gen_ai.request.model" in attributes and any(name in attributes for name in (*_RESPONSE, *FINISH)):
+        return Role.CALL
+    return None
+
+
+def by_role(span: Span, role: Role, source: str) -> Reading:
+    """Read a span by the conventions in a role that is known."""
+    reader: dict[Role, Callable[[Span, str], Reading]] = {
+        Role.CALL: call,
+        Role.TOOL: tool,
+        Role.AGENT: agent,
+        Role.RUN: agent,
+    }
+    return replace(reader.get(role, inner)(span, source), role=role)
+
+
+def inner(span: Span, source: str) -> Reading:
+    """Machinery: nothing of it is a fact."""
+    return Reading(role=Role.INNER, source=source, conversation_id=values.text(span.attributes, *CONVERSATION))
+
+
+def agent(span: Span, source: str) -> Reading:
+    """A turn span."""
+    a = span.attributes
+    failure = errors.failure_of(span)
+    return Reading(
+        role=Role.AGENT,
+        source=source,
+        agent=values.text(a, "gen_ai.agent.name", "gen_ai.workflow.name"),
+        agent_version=values.text(a, "gen_ai.agent.version"),
+        conversation_id=values.text(a, *CONVERSATION),
+        claims=(errors.claim_of(failure),) if failure else (),
+        limits=errors.limits_in(failure.message) if failure else None,
+        usage=values.usage(a, USAGE),
+        finish=turn_finish(span),
+    )
+
+
+def turn_finish(span: Span) -> str | None:
+    """The finish reason on a turn span, wherever it stands."""
+    found = values.finish_reason(span.attributes, *FINISH) or _chosen(span)
+    if found is None:
+        reply = _reply(span)
+        found = reply.finish_reason if reply else None
+    return found
+
+
+def call(span: Span, source: str) -> Reading:
+    """A model request."""
+    a = span.attributes
+    reply = _reply(span)
+    reason = values.finish_reason(a, *FINISH) or _chosen(span) or (reply.finish_reason if reply else None)
+    usage = values.usage(a, USAGE)
+    failure = errors.failure_of(span)
+    stopped = failure is not None and errors.reason_of(failure) in errors.CANCELLED
+    step = Step(
+        message_id=values.text(a, "gen_ai.response.id"),
+        provider=provider(a),
+        model=values.model(a, *MODEL),
+        finish_reason=reason,
+        refusal=reply.refusal if reply else None,
+        aborted=True if stopped else None,
+        max_output_tokens=values.whole(a, "gen_ai.request.max_tokens"),
+        usage=usage,
+        cost_usd=values.number(a, "operation.cost", "gen_ai.usage.cost"),
+        output=reply.output if reply else None,
+        error=errors.step_error(failure) if failure and not stopped else None,
+    )
+    return Reading(
+        role=Role.CALL,
+        source=source,
+        agent=None,
+        conversation_id=values.text(a, *CONVERSATION),
+        step=step,
+        asked=reply.calls if reply else (),
+        answered=answered(span, reason, reply),
+    )
+
+
+def answered(span: Span, reason: str | None, reply: Reply | None) -> bool:
+    """Whether anything of a response, or a failure, is on the span."""
+    return (
+        reason is not None
+        or reply is not None
+        or any(name in span.attributes for name in _RESPONSE)
+        or errors.failure_of(span) is not None
+    )
+
+
+def provider(attributes: Attributes) -> str | None:
+    """The provider, unless a framework wrote its own name there."""
+    found = values.text(attributes, *PROVIDER)
+    return None if found is None or found.lower() in _NO_PROVIDERS else found
+
+
+def tool(span: Span, source: str) -> Reading:
+    """A tool call."""
+    a = span.attributes
+    failure = errors.failure_of(span)
+    return Reading(
+        role=Role.TOOL,
+        source=source,
+        conversation_id=values.text(a, *CONVERSATION),
+        tool=ToolCall(
+            id=values.text(a, "gen_ai.tool.call.id", "gen_ai.tool.call_id"),
+            name=values.text(a, "gen_ai.tool.name") or tool_name(span.name),
+            status=tool_status(failure, values.text(a, "gen_ai.tool.status")),
+            error_type=(failure.name or None) if failure else None,
+        ),
+    )
+
+
+def tool_name(span_name: str) -> str | None:
+    """The tool in a span name such as ``execute_tool weather``."""
+    _, _, name = span_name.partition(" ")
+    return name or None
+
+
+def tool_status(failure: errors.Failure | None, status: str | None = None) -> ToolStatus:
+    """The state of an ended tool span; one that was cancelled may have run on, one that waits for a person is not settled."""
+    if failure is not None:
+        match errors.reason_of(failure):
+            case "cancelled" | "user_stop":
+                return ToolStatus.RUNNING
+            case "interrupt":
+                return ToolStatus.AWAITING_APPROVAL
+            case _:
+                return ToolStatus.ERROR
+    return ToolStatus.ERROR if (status or "").lower() in {"error", "failed", "failure"} else ToolStatus.OK
+
+
+def _chosen(span: Span) -> str | None:
+    """The finish reason of the event ``gen_ai.choice``; the last one says how it ended."""
+    reasons = [
+        found
+        for event in span.events
+        if event.name == "gen_ai.choice" and (found := values.finish_reason(event.attributes, "finish_reason"))
+    ]
+    return reasons[-1] if reasons else None
+
+
+def _reply(span: Span) -> Reply | None:
+    held = span.attributes.get("gen_ai.output.messages")
+    if held is not None:
+        return reply_of(held)
+    details = [
+        event.attributes["gen_ai.output.messages"]
+        for event in span.events
+        if "gen_ai.output.messages" in event.attributes
+    ]
+    return reply_of(details[-1]) if details else None
+
+
+def runtime_claim(reason: str, span: Span) -> Claim:
+    """A claim that the runtime makes at the end of a span."""
+    return Claim(by=Layer.RUNTIME, reason=reason, at=span.end)
+
+
+def visible(text: str | None) -> Output | None:
+    """How much of a text a person could see."""
+    return None if text is None else Output(text_chars=len(text), parts=1 if text else 0)

@@ -1,0 +1,74 @@
+"""Model responses in message form -> what of them is a fact: tool calls, how much was visible, a refusal, a finish reason.
+
+Read from ``gen_ai.output.messages`` (and the forms close to it) and thrown away: no text of a message leaves this module.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from turnout.outcomes.facts import Output, Refusal, ToolCall
+from turnout.pipeline.dialects.values import document, items, text
+from turnout.pipeline.telemetry import Value
+
+_HIDDEN = frozenset({"thinking", "reasoning", "redacted_thinking", "tool_call_response", "tool_result"})
+_CALLS = frozenset({"tool_call", "tool_use", "tool-call", "function_call", "server_tool_call"})
+_TEXTS = ("content", "text")
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A response without its words."""
+
+    finish_reason: str | None = None
+    calls: tuple[ToolCall, ...] = ()
+    output: Output | None = None
+    refusal: Refusal | None = None
+
+
+def reply_of(value: Value) -> Reply | None:
+    """Read the messages of one response; ``None`` where there is none."""
+    messages = [message for message in items(value) if isinstance(message, dict)]
+    if not messages:
+        return None
+    parts = [part for message in messages for part in _parts(message)]
+    reasons = [reason for message in messages if (reason := text(message, "finish_reason"))]
+    return Reply(
+        finish_reason=reasons[-1] if reasons else None,
+        calls=tuple(_call(part) for part in parts if part.get("type") in _CALLS),
+        output=_output(parts),
+        refusal=Refusal() if any(part.get("type") == "refusal" for part in parts) else None,
+    )
+
+
+def _parts(message: Mapping[str, Value]) -> Iterator[Mapping[str, Value]]:
+    parts = message.get("parts")
+    if parts is None:
+        parts = message.get("content")
+    if isinstance(parts, str):
+        yield {"type": "text", "content": parts}
+        return
+    for part in items(parts):
+        if isinstance(part, dict):
+            yield part
+
+
+def _call(part: Mapping[str, Value]) -> ToolCall:
+    return ToolCall(
+        id=text(part, "id"), name=text(part, "name"), arguments_valid=valid_arguments(part.get("arguments"))
+    )
+
+
+def valid_arguments(value: Value) -> bool | None:
+    """Whether the arguments of a tool call are whole: text that is no JSON was cut."""
+    if isinstance(value, str):
+        return document(value) is not None or value.strip() in {"", "null"}
+    return True if isinstance(value, dict) else None
+
+
+def _output(parts: list[Mapping[str, Value]]) -> Output:
+    visible = [part for part in parts if part.get("type") not in _HIDDEN and part.get("type") not in _CALLS]
+    lengths = [next((len(part[name]) for name in _TEXTS if isinstance(part.get(name), str)), None) for part in visible]  # type: ignore[arg-type]
+    known = [length for length in lengths if length is not None]
+    return Output(
+        text_chars=sum(known) if len(known) == len(lengths) else None, parts=sum(length != 0 for length in lengths)
+    )

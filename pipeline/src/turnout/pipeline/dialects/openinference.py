@@ -1,0 +1,288 @@
+"""OpenInference: openai-agents, langchain and langgraph, and every other library that sets ``openinference.span.kind``.
+
+| fact | attribute | from | trap |
+|---|---|---|---|
+| role | ``openinference.span.kind`` | 0.1 | openai-agents: the root is AGENT too, without ``agent.name``; langchain: the turn is the topmost CHAIN, and a node is AGENT when its name has "agent" in it |
+| a node of a graph | ``langgraph_node`` in ``metadata`` (JSON) | langchain | |
+| agent | ``agent.name``, ``graph.node.id``, ``lc_agent_name`` in ``metadata`` | | |
+| conversation | ``session.id``, ``thread_id`` in ``metadata`` | | openai-agents exports none |
+| finish reason | ``llm.finish_reason`` | | openai-agents, Responses: ``stop`` also for tool calls and refusals; Chat Completions: only in ``output.value`` |
+| the provider's word | ``incomplete_details.reason`` and refusal parts in ``output.value`` | Responses | |
+| usage | ``llm.token_count.prompt``, ``.completion``, ``.prompt_details.cache_read``, ``.cache_write``, ``.completion_details.reasoning`` | | the same tokens as ``gen_ai.usage.*`` where both are emitted |
+| model | ``llm.model_name`` | | |
+| provider | ``llm.provider``, ``llm.system`` | | langchain: the client class, not who answered |
+| tool call | ``tool.name``; id in ``output.value`` | | no id on the spans of openai-agents |
+| tool error | status; ``status`` in ``output.value`` (langchain) | | "(non-fatal)" errors are results |
+| end of the turn | status text of the agent span | openai-agents | the root is always OK; a tripwire stands on the ``turn`` span |
+| end of the turn | event ``exception`` | langchain | the status text holds a whole traceback |
+| end of the turn | ``jump_to`` = ``end`` in a node's ``output.value``, with the limit in its message | langchain middleware | everything is OK |
+| hand-over | ``graph.node.parent_id`` on the agent that was handed to | openai-agents | |
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from turnout.outcomes.facts import Claim, Layer, Limits, Output, Refusal, Step, ToolCall
+from turnout.pipeline.dialects import errors, genai, values
+from turnout.pipeline.dialects.messages import valid_arguments
+from turnout.pipeline.dialects.reading import Reading, Role
+from turnout.pipeline.dialects.tree import Tree
+from turnout.pipeline.telemetry import Attributes, Span, Value
+
+SOURCE = "openinference"
+KIND = "openinference.span.kind"
+
+_USAGE: Mapping[str, values.Names] = {
+    "input_tokens": ("llm.token_count.prompt", *genai.USAGE["input_tokens"]),
+    "output_tokens": ("llm.token_count.completion", *genai.USAGE["output_tokens"]),
+    "cache_read_tokens": ("llm.token_count.prompt_details.cache_read", *genai.USAGE["cache_read_tokens"]),
+    "cache_write_tokens": ("llm.token_count.prompt_details.cache_write", *genai.USAGE["cache_write_tokens"]),
+    "reasoning_tokens": ("llm.token_count.completion_details.reasoning", *genai.USAGE["reasoning_tokens"]),
+}
+_CALL_PART = re.compile(
+    r"llm\.output_messages\.(\d+)\.message\.tool_calls\.(\d+)\.tool_call\.(id|function\.name|function\.arguments)"
+)
+_TEXT_PART = re.compile(r"llm\.output_messages\.(\d+)\.message\.(content|contents\.\d+\.message_content\.text)")
+_ENDING_INNER = frozenset({"guardrail", "interrupt"})
+"""Failures of the machinery that end the turn whatever the spans above say."""
+
+
+def reading(span: Span, tree: Tree) -> Reading | None:
+    """Read a span of OpenInference; its role also hangs on what is above it."""
+    kind = values.text(span.attributes, KIND)
+    match (kind or "").upper():
+        case "LLM":
+            return _call(span)
+        case "TOOL":
+            return _tool(span)
+        case "AGENT" | "CHAIN":
+            return _structure(span, tree)
+        case "":
+            return None
+        case _:
+            return _inner(span)
+
+
+# --- turns and machinery
+
+
+def _structure(span: Span, tree: Tree) -> Reading:
+    metadata = values.mapping(span.attributes.get("metadata"))
+    agent = values.text(span.attributes, "agent.name") or values.text(metadata, "lc_agent_name")
+    is_agent = values.text(span.attributes, KIND) == "AGENT"
+    if "langgraph_node" in metadata or (not is_agent and not _topmost(span, tree)):
+        return _inner(span)
+    role = (
+        Role.AGENT
+        if agent is not None or (is_agent and not _of_agents_sdk(span)) or span.name == "LangGraph"
+        else Role.RUN
+    )
+    failure = errors.failure_of(span)
+    return Reading(
+        role=role,
+        source=SOURCE,
+        agent=agent or (span.name if role is Role.AGENT else None),
+        conversation_id=_conversation(span.attributes, metadata),
+        claims=(errors.claim_of(failure),) if failure else (),
+        limits=errors.limits_in(failure.message) if failure else None,
+        handed_by=values.text(span.attributes, "graph.node.parent_id"),
+    )
+
+
+def _of_agents_sdk(span: Span) -> bool:
+    return span.scope.name.endswith("openai_agents")
+
+
+def _topmost(span: Span, tree: Tree) -> bool:
+    """Whether no other part of the same run is, or should be, above a CHAIN."""
+    parent = tree.parent(span)
+    if parent is None:
+        return not tree.cut_off(span)
+    return values.text(parent.attributes, KIND) in {None, "TOOL"}
+
+
+def _conversation(attributes: Attributes, metadata: Mapping[str, Value]) -> str | None:
+    return values.text(attributes, "session.id", "gen_ai.conversation.id") or values.text(
+        metadata, "thread_id", "session_id"
+    )
+
+
+def _inner(span: Span) -> Reading:
+    failure = errors.failure_of(span)
+    claims: tuple[Claim, ...] = ()
+    limits: Limits | None = None
+    if failure is not None and errors.reason_of(failure) in _ENDING_INNER:
+        claims = (errors.claim_of(failure),)
+    said = _jumped_to_end(span)
+    reason = errors.text_reason(said)
+    if reason is not None:
+        claims = (Claim(by=Layer.RUNTIME, reason=reason, at=span.end, message=said),)
+        limits = errors.limits_in(said)
+    return Reading(role=Role.INNER, source=SOURCE, claims=claims, limits=limits)
+
+
+def _jumped_to_end(span: Span) -> str | None:
+    """The message with which a middleware ended the loop."""
+    value = span.attributes.get("output.value")
+    if not isinstance(value, str) or '"jump_to"' not in value:
+        return None
+    output = values.mapping(value)
+    if output.get("jump_to") != "end":
+        return None
+    texts = [text for message in values.items(output.get("messages")) if (text := _said(message))]
+    return texts[-1] if texts else None
+
+
+def _said(message: Value) -> str | None:
+    if not isinstance(message, dict):
+        return None
+    inside = message.get("data") or message.get("kwargs") or message
+    return values.text(inside, "content") if isinstance(inside, dict) else None
+
+
+# --- requests
+
+
+def _call(span: Span) -> Reading:
+    a = span.attributes
+    answer = _answer(a)
+    failure = errors.failure_of(span)
+    stopped = failure is not None and errors.reason_of(failure) in errors.CANCELLED
+    usage = values.usage(a, _USAGE)
+    reason = values.finish_reason(a, "llm.finish_reason", *genai.FINISH) or answer.reason
+    asked = tuple(_asked(a))
+    parameters = values.mapping(a.get("llm.invocation_parameters"))
+    step = Step(
+        message_id=answer.id or values.text(a, "gen_ai.response.id"),
+        provider=values.text(a, "llm.provider", "llm.system") or genai.provider(a),
+        model=values.model(a, "llm.model_name", *genai.MODEL),
+        finish_reason=reason,
+        raw_finish_reason=answer.raw_reason,
+        refusal=Refusal() if answer.refused else None,
+        aborted=True if stopped else None,
+        max_output_tokens=values.whole(parameters, "max_output_tokens", "max_completion_tokens", "max_tokens"),
+        usage=usage,
+        cost_usd=values.number(a, "llm.cost.total"),
+        output=_output(a),
+        error=errors.step_error(failure) if failure and not stopped else None,
+    )
+    answered = any(value is not None for value in (reason, usage, failure, a.get("output.value"), step.output)) or bool(
+        asked
+    )
+    metadata = values.mapping(a.get("metadata"))
+    return Reading(
+        role=Role.CALL,
+        source=SOURCE,
+        agent=values.text(metadata, "lc_agent_name"),
+        conversation_id=_conversation(a, metadata),
+        step=step,
+        asked=asked,
+        answered=answered,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """What the provider's own response in ``output.value`` says beside its words."""
+
+    id: str | None = None
+    reason: str | None = None
+    raw_reason: str | None = None
+    refused: bool = False
+
+
+def _answer(attributes: Attributes) -> _Answer:
+    value = values.document(attributes.get("output.value"))
+    if isinstance(value, tuple):
+        value = {"choices": value}
+    if not isinstance(value, dict):
+        return _Answer()
+    if value.get("object") == "response":
+        return _responses(value)
+    first = next(iter(values.items(value.get("choices"))), None)
+    choice = first if isinstance(first, dict) else {}
+    message = choice.get("message")
+    refusal = values.text(message if isinstance(message, dict) else choice, "refusal")
+    found = values.text(choice, "finish_reason") or values.text(value, "stop_reason")
+    return _Answer(id=values.text(value, "id"), reason=found, refused=refusal is not None)
+
+
+def _responses(value: Mapping[str, Value]) -> _Answer:
+    details = value.get("incomplete_details")
+    error = value.get("error")
+    parts = [
+        part
+        for item in values.items(value.get("output"))
+        if isinstance(item, dict)
+        for part in values.items(item.get("content"))
+        if isinstance(part, dict)
+    ]
+    return _Answer(
+        id=values.text(value, "id"),
+        raw_reason=(values.text(details, "reason") if isinstance(details, dict) else None)
+        or (values.text(error, "code") if isinstance(error, dict) else None),
+        refused=any(part.get("type") == "refusal" for part in parts),
+    )
+
+
+def _asked(attributes: Attributes) -> Iterator[ToolCall]:
+    """The tool calls in the flattened output messages."""
+    found: dict[tuple[int, int], dict[str, Value]] = {}
+    for name, value in attributes.items():
+        part = _CALL_PART.fullmatch(name) if name.startswith("llm.output_messages.") else None
+        if part is not None:
+            found.setdefault((int(part.group(1)), int(part.group(2))), {})[part.group(3)] = value
+    for _, call in sorted(found.items()):
+        yield ToolCall(
+            id=values.text(call, "id"),
+            name=values.text(call, "function.name"),
+            arguments_valid=valid_arguments(call.get("function.arguments")),
+        )
+
+
+def _output(attributes: Attributes) -> Output | None:
+    """How much text was visible; a message has its text whole, in parts, or both."""
+    whole: dict[str, int] = {}
+    parts: dict[str, int] = {}
+    seen = False
+    for name, value in attributes.items():
+        if not name.startswith("llm.output_messages."):
+            continue
+        seen = True
+        found = _TEXT_PART.fullmatch(name)
+        if found is not None and isinstance(value, str):
+            held = whole if found.group(2) == "content" else parts
+            held[found.group(1)] = held.get(found.group(1), 0) + len(value)
+    if not seen:
+        return None
+    lengths = whole | parts
+    return Output(text_chars=sum(lengths.values()), parts=sum(1 for length in lengths.values() if length))
+
+
+# --- tools
+
+
+def _tool(span: Span) -> Reading:
+    a = span.attributes
+    if _of_agents_sdk(span) and span.name.startswith("handoff to "):
+        to = values.text(a, "output.value") or span.name.removeprefix("handoff to ")
+        read = genai.tool(span, SOURCE)
+        return replace(read, tool=replace(read.tool or ToolCall(), name=None), handoff_to=to)
+    failure = errors.failure_of(span)
+    result = values.mapping(a.get("output.value")) if str(a.get("output.value"))[:1] == "{" else {}
+    data = result.get("data") if isinstance(result.get("data"), dict) else result
+    told = data if isinstance(data, dict) and (result.get("type") == "tool" or "tool_call_id" in data) else {}
+    metadata = values.mapping(a.get("metadata"))
+    return Reading(
+        role=Role.TOOL,
+        source=SOURCE,
+        conversation_id=_conversation(a, metadata),
+        tool=ToolCall(
+            id=values.text(a, "tool_call.id", "tool.call_id", "gen_ai.tool.call.id")
+            or values.text(told, "tool_call_id"),
+            name=values.text(a, "tool.name", "gen_ai.tool.name") or span.name or None,
+            status=genai.tool_status(failure, values.text(told, "status")),
+            error_type=(failure.name or None) if failure else None,
+        ),
+    )

@@ -1,0 +1,132 @@
+"""OpenLLMetry (Traceloop): GenAI names with ``traceloop.*`` beside them, since semconv-ai 0.5; the older ``llm.*`` names before.
+
+| fact | attribute | from | trap |
+|---|---|---|---|
+| role | ``gen_ai.operation.name``, else ``traceloop.span.kind`` | | a workflow span may say ``invoke_agent`` and repeat the agent span above it |
+| role of a request before 0.5 | ``llm.request.type`` = ``chat``, ``completion`` | | |
+| agent | ``gen_ai.agent.name``, ``traceloop.entity.name`` | | |
+| conversation | ``gen_ai.conversation.id``, ``traceloop.association.properties.thread_id``, ``.session_id`` | | |
+| finish reason | ``gen_ai.response.finish_reasons``; older: ``.finish_reason``, ``.stop_reason``, ``llm.response.*``, ``gen_ai.completion.0.finish_reason`` | | openai-agents: ``incomplete`` hides whether it was cut or filtered; langchain: empty |
+| finish reason, else | ``response_metadata`` of the last message in ``traceloop.entity.output`` | langchain | of the task above the request |
+| usage | ``gen_ai.usage.*``; older: ``prompt_tokens``, ``completion_tokens``, ``cache_read_input_tokens`` | | |
+| model | ``gen_ai.request.model`` | | ``unknown`` in langchain: then the response's |
+| returned | ``gen_ai.task.status`` = ``success`` on the workflow | langchain | |
+| end of the turn | status text of the agent span, a Python dict in text | openai-agents | the root is always OK; requests and tools may hang beside the agent |
+| hand-over | ``gen_ai.handoff.to_agent``, ``gen_ai.agent.handoff_parent`` | openai-agents | |
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from turnout.outcomes.facts import Step
+from turnout.pipeline.dialects import genai, values
+from turnout.pipeline.dialects.reading import Reading, Role
+from turnout.pipeline.dialects.tree import Tree
+from turnout.pipeline.telemetry import Attributes, Span, Value
+
+SOURCE = "openllmetry"
+KIND = "traceloop.span.kind"
+
+_KINDS = {"workflow": Role.RUN, "agent": Role.AGENT, "tool": Role.TOOL}
+_REQUEST_TYPES = frozenset({"chat", "completion"})
+_OLD_FINISH = (
+    "llm.response.finish_reason",
+    "llm.response.stop_reason",
+    "gen_ai.completion.0.finish_reason",
+    "llm.completions.0.finish_reason",
+)
+_ASSOCIATED = "traceloop.association.properties."
+_CONVERSATION = (
+    f"{_ASSOCIATED}thread_id",
+    f"{_ASSOCIATED}session_id",
+    f"{_ASSOCIATED}conversation_id",
+    f"{_ASSOCIATED}chat_id",
+)
+_ENTITY = "traceloop.entity.output"
+_METADATA_REASONS = ("finish_reason", "stop_reason", "stopReason", "done_reason")
+
+
+def is_ours(span: Span) -> bool:
+    """Whether a span speaks this dialect."""
+    a = span.attributes
+    return KIND in a or "llm.request.type" in a or any(name.startswith("traceloop.") for name in a)
+
+
+def reading(span: Span, tree: Tree) -> Reading | None:
+    """Read a span of OpenLLMetry."""
+    role = _role(span.attributes)
+    if role is None:
+        return None
+    read = genai.by_role(span, role, SOURCE)
+    read = replace(
+        read,
+        conversation_id=read.conversation_id or values.text(span.attributes, *_CONVERSATION),
+        handoff_to=values.text(span.attributes, "gen_ai.handoff.to_agent"),
+        handed_by=values.text(span.attributes, "gen_ai.agent.handoff_parent"),
+    )
+    match role:
+        case Role.CALL:
+            return _call(span, read, tree)
+        case Role.AGENT | Role.RUN:
+            return _turn(span, read)
+        case Role.TOOL:
+            return _tool(span, read)
+        case Role.INNER:
+            return read
+
+
+def _role(attributes: Attributes) -> Role | None:
+    by_kind = _KINDS.get(values.text(attributes, KIND) or "")
+    if values.text(attributes, "llm.request.type") in _REQUEST_TYPES:
+        return Role.CALL
+    by_operation = genai.role_of(attributes)
+    if by_operation in {None, Role.INNER}:
+        return by_kind or by_operation or (Role.INNER if KIND in attributes else None)
+    return by_operation
+
+
+def _turn(span: Span, read: Reading) -> Reading:
+    succeeded = values.text(span.attributes, "gen_ai.task.status") == "success"
+    claims = read.claims or ((genai.runtime_claim("success", span),) if succeeded else ())
+    name = values.text(span.attributes, "traceloop.entity.name") if read.role is Role.AGENT else None
+    return replace(read, agent=read.agent or name, claims=claims, returned=succeeded)
+
+
+def _tool(span: Span, read: Reading) -> Reading:
+    if read.tool is None or (read.tool.name is not None and "gen_ai.tool.name" in span.attributes):
+        return read
+    name = values.text(span.attributes, "traceloop.entity.name") or span.name.removesuffix(".tool")
+    return replace(read, tool=replace(read.tool, name=name))
+
+
+def _call(span: Span, read: Reading, tree: Tree) -> Reading:
+    step = read.step or Step()
+    if step.finish_reason is None:
+        found = values.finish_reason(span.attributes, *_OLD_FINISH) or _task_reason(span, tree)
+        step = replace(step, finish_reason=found)
+    model = step.model or values.model(span.attributes, "llm.request.model", "llm.response.model")
+    return replace(read, step=replace(step, model=model), answered=read.answered or step.finish_reason is not None)
+
+
+def _task_reason(span: Span, tree: Tree) -> str | None:
+    """The finish reason in the output of the task that made the request, when that is its only one."""
+    parent = tree.parent(span)
+    if parent is None or _role(parent.attributes) is not Role.INNER:
+        return None
+    reasons = list(_reasons(values.document(parent.attributes.get(_ENTITY))))
+    return reasons[-1] if reasons else None
+
+
+def _reasons(value: Value) -> Iterator[str]:
+    """Every finish reason in the metadata of the messages in a value, in order."""
+    if isinstance(value, tuple):
+        for item in value:
+            yield from _reasons(item)
+    elif isinstance(value, dict):
+        metadata = value.get("response_metadata")
+        reason = values.text(metadata, *_METADATA_REASONS) if isinstance(metadata, dict) else None
+        if reason is not None:
+            yield reason
+        for name, item in value.items():
+            if name != "response_metadata":
+                yield from _reasons(item)

@@ -1,0 +1,247 @@
+"""Which turn each span belongs to: the tree of readings cut into turns.
+
+The rules, for every dialect that tells its turns by spans:
+
+- A model request belongs to the nearest agent above it. Under a tool call without an agent between, it is a sub-agent's turn of its own.
+  A request inside a request is the same request told by another library.
+- An agent below a tool call is a sub-agent: a turn whose parent is the turn of that call. An agent directly below an agent is a sub-agent too, except
+  where the outer one makes no request of its own and holds only the inner one: then both are the same turn.
+- An envelope of runs is no turn where it holds agents; what lies beside an agent in it belongs to the agent at work at that time.
+- A span whose way up is broken belongs to the agent of its trace that was at work when it started; where there is none, all that hangs from the same
+  missing span is one turn, named by that span, so that it keeps its name when the span comes.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from turnout.pipeline.dialects.reading import Node, Role
+from turnout.pipeline.dialects.tree import Key, Tree
+from turnout.pipeline.telemetry import Span
+
+_TURNS = frozenset({Role.RUN, Role.AGENT})
+_ANCHORS = frozenset({Role.RUN, Role.AGENT, Role.CALL, Role.TOOL})
+
+
+@dataclass(slots=True)
+class Draft:
+    """The spans of one turn."""
+
+    key: Key
+    heads: list[Node] = field(default_factory=list[Node])
+    """The spans that stand for the turn itself, the innermost first."""
+    calls: list[Node] = field(default_factory=list[Node])
+    tools: list[Node] = field(default_factory=list[Node])
+    inner: list[Node] = field(default_factory=list[Node])
+    retold: dict[Key, list[Node]] = field(default_factory=dict[Key, list[Node]])
+    """Requests inside a request, by the outer one."""
+    under_call: dict[Key, Key] = field(default_factory=dict[Key, Key])
+    """The request below which a tool call hangs."""
+    parent: Key | None = None
+    cut_off: bool = False
+    """A span above is missing, so the turn may still be running."""
+
+
+class Plan:
+    """The drafts of one group of spans."""
+
+    def __init__(self, nodes: Iterable[Node], tree: Tree) -> None:
+        self._tree = tree
+        self._nodes = {node.key: node for node in nodes}
+        self._by_role: dict[Role, list[Node]] = defaultdict(list)
+        for key in sorted(self._nodes, key=self._order):
+            self._by_role[self._nodes[key].reading.role].append(self._nodes[key])
+        self.drafts: dict[Key, Draft] = {}
+        self._joined: dict[Key, Key] = {}
+        self._place_turns()
+        self._place_calls()
+        self._place_tools()
+        self._place_inner()
+        self._settle_heads()
+
+    def _order(self, key: Key) -> tuple[int, str, str]:
+        return (self._nodes[key].span.start or 0, *key)
+
+    # --- where a span hangs
+
+    def _anchor(self, span: Span) -> Node | None:
+        """The nearest span above that is a turn, a request or a tool call."""
+        for above in self._tree.ancestors(span):
+            node = self._nodes.get((above.trace_id, above.span_id))
+            if node is not None and node.reading.role in _ANCHORS:
+                return node
+        return None
+
+    def _at_work(self, span: Span) -> Node | None:
+        """The agent of the same trace that was at work when a span with a broken way up started."""
+        if span.start is None or not self._tree.cut_off(span):
+            return None
+        return _latest_around(span, [node for role in _TURNS for node in self._by_role[role]])
+
+    def _orphanage(self, span: Span) -> Draft:
+        top = self._tree.top(span)
+        cut_off = self._tree.cut_off(span)
+        draft = self._draft((span.trace_id, top.parent_id if cut_off else top.span_id))
+        draft.cut_off = draft.cut_off or cut_off
+        return draft
+
+    def _draft(self, key: Key) -> Draft:
+        key = self._resolved(key)
+        if key not in self.drafts:
+            self.drafts[key] = Draft(key)
+        return self.drafts[key]
+
+    def _resolved(self, key: Key) -> Key:
+        while key in self._joined:
+            key = self._joined[key]
+        return key
+
+    # --- the turns
+
+    def _place_turns(self) -> None:
+        turns = [(node, self._anchor(node.span)) for role in _TURNS for node in self._by_role[role]]
+        for node, _ in turns:
+            self._draft(node.key).heads.append(node)
+        for node, anchor in turns:
+            if anchor is not None and anchor.reading.role in _TURNS:
+                self.drafts[node.key].parent = anchor.key
+        for node, anchor in turns:  # only now is it known which agents an envelope holds
+            if anchor is not None and anchor.reading.role not in _TURNS:
+                self.drafts[node.key].parent = self._owner(anchor).key
+
+    def _owner(self, node: Node) -> Draft:
+        """The turn to which what hangs from this span belongs."""
+        if node.reading.role in _TURNS:
+            return self._draft(node.key)
+        anchor = self._anchor(node.span)
+        if node.reading.role is Role.TOOL and anchor is not None and anchor.reading.role is Role.TOOL:
+            return self._owner(anchor)
+        if anchor is None:
+            anchor = self._at_work(node.span)
+        if anchor is None:
+            return self._orphanage(node.span)
+        if node.reading.role is Role.CALL and anchor.reading.role is Role.TOOL:
+            return self._of_tool(anchor)
+        owner = self._owner(anchor)
+        return self._narrowed(owner, node)
+
+    def _of_tool(self, tool: Node) -> Draft:
+        """The turn of a sub-agent that only its tool call stands for."""
+        draft = self._draft(tool.key)
+        if draft.parent is None:
+            draft.parent = self._owner(tool).key
+        return draft
+
+    def _narrowed(self, owner: Draft, node: Node) -> Draft:
+        """In an envelope, the agent at work when the span started."""
+        if not owner.heads or owner.heads[0].reading.role is not Role.RUN or node.span.start is None:
+            return owner
+        below = [
+            draft.heads[0]
+            for draft in self.drafts.values()
+            if draft.parent == owner.key and draft.heads and draft is not owner
+        ]
+        found = _latest_around(node.span, below)
+        return self._narrowed(self._draft(found.key), node) if found is not None else owner
+
+    # --- what belongs to them
+
+    def _place_calls(self) -> None:
+        for node in self._by_role[Role.CALL]:
+            outer = self._outermost_call(node)
+            if outer is None:
+                self._owner(node).calls.append(node)
+            else:
+                self._owner(outer).retold.setdefault(outer.key, []).append(node)
+
+    def _outermost_call(self, node: Node) -> Node | None:
+        found: Node | None = None
+        anchor = self._anchor(node.span)
+        while anchor is not None and anchor.reading.role is Role.CALL:
+            found = anchor
+            anchor = self._anchor(anchor.span)
+        return found
+
+    def _place_tools(self) -> None:
+        for node in self._by_role[Role.TOOL]:
+            anchor = self._anchor(node.span)
+            if anchor is not None and anchor.reading.role is Role.TOOL:
+                continue  # told twice, or called by the tool's own code: no call of the model
+            draft = self._owner(node)
+            draft.tools.append(node)
+            if anchor is not None and anchor.reading.role is Role.CALL:
+                draft.under_call[node.key] = (self._outermost_call(node) or anchor).key
+
+    def _place_inner(self) -> None:
+        for node in self._by_role[Role.INNER]:
+            if not (node.reading.claims or node.reading.handoff_to):
+                continue
+            anchor = self._anchor(node.span) or self._at_work(node.span)
+            if anchor is not None and anchor.reading.role is not Role.TOOL:
+                self._narrowed(self._owner(anchor), node).inner.append(node)
+
+    # --- envelopes and doubles
+
+    def _settle_heads(self) -> None:
+        """From the innermost outwards: join what is one turn, dissolve envelopes."""
+        for key in sorted((k for k, d in self.drafts.items() if d.heads), key=self._depth, reverse=True):
+            draft = self.drafts[key]
+            head = draft.heads[-1]
+            below = [d for d in self.drafts.values() if d.parent == key and d.heads and not self._by_tool(d)]
+            own = draft.calls or draft.tools
+            if own or not below:
+                if head.reading.role is Role.RUN and not own:
+                    del self.drafts[key]
+            elif len(below) == 1:
+                self._join(draft, below[0])
+            elif head.reading.role is Role.RUN:
+                self._dissolve(draft, below)
+
+    def _depth(self, key: Key) -> tuple[int, Key]:
+        return (sum(1 for _ in self._tree.ancestors(self._tree.spans[key])) if key in self._tree.spans else 0, key)
+
+    def _by_tool(self, draft: Draft) -> bool:
+        anchor = self._anchor(draft.heads[-1].span)
+        return anchor is not None and anchor.reading.role is Role.TOOL
+
+    def _join(self, outer: Draft, inner: Draft) -> None:
+        inner.heads.extend(outer.heads)
+        inner.inner.extend(outer.inner)
+        inner.parent = outer.parent
+        self._joined[outer.key] = inner.key
+        del self.drafts[outer.key]
+        for draft in self.drafts.values():
+            if draft.parent == outer.key:
+                draft.parent = inner.key
+
+    def _dissolve(self, run: Draft, below: list[Draft]) -> None:
+        """The agents of one run: each is a turn of its own, but one that another handed over to is that one's child."""
+        below.sort(key=lambda draft: self._order(draft.heads[0].key))
+        for position, draft in enumerate(below):
+            giver = _giver(draft, below[:position])
+            draft.parent = giver.key if giver is not None else run.parent
+        del self.drafts[run.key]
+
+
+def _giver(draft: Draft, before: list[Draft]) -> Draft | None:
+    """The latest turn before that handed over to this one."""
+    name = draft.heads[0].reading.agent
+    by = draft.heads[0].reading.handed_by
+    for earlier in reversed(before):
+        hands = (node.reading.handoff_to for node in (*earlier.inner, *earlier.tools))
+        if (name is not None and name in hands) or (by is not None and by == earlier.heads[0].reading.agent):
+            return earlier
+    return None
+
+
+def _latest_around(span: Span, turns: Iterable[Node]) -> Node | None:
+    """Of the turns whose time holds the start of a span, the one that started last."""
+    start = span.start or 0
+    around = [
+        node
+        for node in turns
+        if node.span is not span
+        and node.span.trace_id == span.trace_id
+        and (node.span.start or 0) <= start <= (node.span.end or start)
+    ]
+    return max(around, key=lambda node: (node.span.start or 0, -(node.span.end or 0), node.span.span_id), default=None)

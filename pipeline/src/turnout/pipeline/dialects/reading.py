@@ -1,0 +1,66 @@
+"""What a dialect reads of one span: its role in a turn, and the facts that it carries."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from turnout.outcomes.facts import Claim, Limits, Step, ToolCall, Usage
+from turnout.pipeline.telemetry import Span
+
+
+class Role(StrEnum):
+    """What a span is in the tree of a turn."""
+
+    RUN = "run"
+    """An envelope around the runs of agents; itself a turn only where it holds model requests of its own."""
+    AGENT = "agent"
+    """One agent at work on one message: a turn, or the turn of a sub-agent."""
+    CALL = "call"
+    """One model request."""
+    TOOL = "tool"
+    """One tool call."""
+    INNER = "inner"
+    """A part of the runtime's machinery; only its claims count."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """One span as its dialect understands it; what does not belong to the role stays empty."""
+
+    role: Role
+    source: str
+    agent: str | None = None
+    agent_version: str | None = None
+    conversation_id: str | None = None
+    user_id: str | None = None
+    attended: bool | None = None
+    claims: tuple[Claim, ...] = ()
+    limits: Limits | None = None
+    usage: Usage | None = None
+    cost_usd: float | None = None
+    finish: str | None = None
+    """The finish reason that a turn span carries beside its steps."""
+    returned: bool = False
+    """The runtime says that the run returned its result."""
+    step: Step | None = None
+    asked: tuple[ToolCall, ...] = ()
+    """The tool calls that the response of a model request asks for."""
+    answered: bool | None = None
+    """Whether anything of a response is recorded; ``None`` where the dialect would not show it."""
+    tool: ToolCall | None = None
+    handoff_to: str | None = None
+    """The agent to which this span hands the turn over."""
+    handed_by: str | None = None
+    """The agent from which this one took the turn over."""
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A span with its reading."""
+
+    span: Span
+    reading: Reading
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Trace id and span id: what tells two spans apart."""
+        return (self.span.trace_id, self.span.span_id)
