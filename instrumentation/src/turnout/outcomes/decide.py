@@ -175,6 +175,18 @@ BUDGET_REASONS: Mapping[BudgetKind, BudgetReason] = MappingProxyType(
 )
 """The reason with which a turn ends when this limit is spent and work is left."""
 
+WORK_LEFT: Demand = ToolCalls()
+"""The demand before anything has settled: the user's message, or a request that was kept back, still waits for an answer."""
+
+HOST_CANCEL = StopRequest(StopMode.IMMEDIATE, StopReason.CANCELLED)
+"""What the cancellation of the turn's task says."""
+
+PERMISSION_YIELD = TurnYield(YieldReason.PERMISSION_HANDOFF)
+"""How a turn hands back when a call waits for an approval that nobody is there to give."""
+
+CLIENT_YIELD = TurnYield(YieldReason.HANDOFF)
+"""How a turn hands back when the client itself answers a call."""
+
 _DEMAND_ORDER: tuple[type[Demand], ...] = (PrerequisiteMiss, ToolCalls, FinishVeto, Steering)
 
 
@@ -185,6 +197,11 @@ def select_demand(demands: Collection[Demand], finish: Finish) -> Demand:
             if isinstance(demand, kind):
                 return demand
     return FinishCandidate(finish)
+
+
+def spent_stop(kind: BudgetKind) -> StopRequest:
+    """The stop by which a limit that runs out during a step cuts it."""
+    return StopRequest(StopMode.IMMEDIATE, BUDGET_REASONS[kind])
 
 
 def decide_step(facts: StepFacts) -> Decision:

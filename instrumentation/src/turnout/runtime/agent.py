@@ -1,0 +1,45 @@
+"""An agent and a turn's task, as values: everything the loop is given before it starts."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from turnout.outcomes.facts import Limits, Usage
+from turnout.runtime.hooks import FinishHook
+from turnout.runtime.messages import Message
+from turnout.runtime.model import Model
+from turnout.runtime.request import Compactor, RetryPolicy
+from turnout.runtime.tools import Tool
+
+Price: TypeAlias = Callable[[Usage], float | None]
+"""What a request cost in US dollars, where the model does not report it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agent:
+    """A model with its tools and manners."""
+
+    name: str
+    model: Model
+    version: str | None = None
+    instructions: str | None = None
+    tools: tuple[Tool, ...] = ()
+    finish_hooks: tuple[FinishHook, ...] = ()
+    max_output_tokens: int | None = None
+    retry: RetryPolicy = field(default_factory=RetryPolicy)
+    compact: Compactor | None = None
+    price: Price | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnTask:
+    """One turn to take: the conversation up to its user message, and the one budget of the loop and the record."""
+
+    turn_id: str
+    messages: tuple[Message, ...]
+    limits: Limits = field(default_factory=Limits)
+    attended: bool | None = None
+    conversation_id: str | None = None
+    continues: str | None = None
+    root_turn_id: str | None = None
+    parent_turn_id: str | None = None

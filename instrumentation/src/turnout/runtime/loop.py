@@ -1,0 +1,202 @@
+"""The turn loop: take a step, find three facts, decide once, and act on the decision."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from turnout.outcomes.decide import (
+    HOST_CANCEL,
+    WORK_LEFT,
+    Aborted,
+    Constraint,
+    Continue,
+    Demand,
+    Fail,
+    Finish,
+    FinishCandidate,
+    FinishVeto,
+    PrerequisiteMiss,
+    Steering,
+    StepFacts,
+    Terminate,
+    ToolCalls,
+    TurnYield,
+    decide_step,
+    select_demand,
+    spent_stop,
+)
+from turnout.outcomes.facts import Requester, StepError, ToolStatus
+from turnout.outcomes.step_end import ANSWERED, BROKEN, closes, step_finish
+from turnout.outcomes.verdict import BudgetKind
+from turnout.runtime.agent import Agent, Price, TurnTask
+from turnout.runtime.budget import calls_left, spent
+from turnout.runtime.calls import Calls
+from turnout.runtime.clock import Clock
+from turnout.runtime.hooks import Candidate, consult
+from turnout.runtime.log import StepLog, TurnLog
+from turnout.runtime.messages import CallRequest, Message, Origin, ToolMessage, UserMessage, whole
+from turnout.runtime.model import ModelError, ModelRequest
+from turnout.runtime.request import Asking, Seam
+from turnout.runtime.settle import Attempt
+from turnout.runtime.steering import Controls, cross_step_boundary
+from turnout.runtime.tools import CallEnd
+from turnout.runtime.transcript import TranscriptStore
+
+
+@dataclass(slots=True)
+class Loop:
+    """One turn's run; everything in it belongs to this turn alone."""
+
+    agent: Agent
+    task: TurnTask
+    controls: Controls
+    log: TurnLog
+    clock: Clock
+    seam: Seam
+    calls: Calls
+    messages: list[Message]
+    reader: TranscriptStore | None
+    failure: ModelError | None = None
+    _step: StepLog | None = field(default=None, init=False)
+
+    async def run(self) -> Terminate | Fail:
+        """Take steps until the decision is to end; whatever leaves the loop, the turn gets its one end."""
+        self.controls.stop.listen(self.log.stop)
+        deadline = asyncio.create_task(self._deadline())
+        try:
+            decision = await self._steps()
+        except asyncio.CancelledError:
+            self.controls.stop.request(HOST_CANCEL, Requester.HOST)
+            self._end(StepFacts(None, WORK_LEFT, Aborted(HOST_CANCEL)))
+            raise
+        except BaseException:
+            self._end(StepFacts(None, BROKEN, None))
+            raise
+        finally:
+            deadline.cancel()
+        return decision
+
+    async def _steps(self) -> Terminate | Fail:
+        facts = StepFacts(None, WORK_LEFT, self._constraint())
+        while (ended := self._end(facts)) is None:
+            await cross_step_boundary(self.controls)
+            facts = await self._take_step()
+        return ended
+
+    async def _take_step(self) -> StepFacts:
+        attempt = await self.seam.step(Asking(self._request, self._opened))
+        if attempt is None or self._step is None:
+            return self._kept_back()
+        self._keep(attempt, self._step)
+        finish = step_finish(attempt.facts)
+        if finish is None and not attempt.facts.aborted:
+            return await self._worked(attempt, self._step)
+        self.calls.leave(attempt.message.calls, self._step)
+        if finish is None or attempt.facts.aborted:
+            return self._kept_back()
+        return await self._finished(finish, attempt.message.text)
+
+    def _kept_back(self) -> StepFacts:
+        """A stop let no request out, or cut the one that was out: what was asked for still waits."""
+        return StepFacts(None, WORK_LEFT, self._constraint())
+
+    async def _worked(self, attempt: Attempt, step: StepLog) -> StepFacts:
+        """The step left work: run its calls, or go on where the provider only paused."""
+        requests = attempt.message.calls
+        ends = await self.calls.run(requests, step, calls_left(self.task.limits, self.log.facts))
+        self.messages += [
+            ToolMessage(request.id, end.content, is_error=end.status is not ToolStatus.OK)
+            for request, end in zip(requests, ends, strict=True)
+            if end.content is not None
+        ]
+        turn_yield = self._yielded(requests, ends)
+        if any(end.misses for end in ends):
+            return StepFacts(turn_yield, PrerequisiteMiss(), self._constraint())
+        if self.calls.answered(requests, ends):
+            return replace(await self._finished(ANSWERED, attempt.message.text), yield_=turn_yield)
+        return StepFacts(turn_yield, ToolCalls(), self._constraint())
+
+    async def _finished(self, finish: Finish, text: str) -> StepFacts:
+        """The provider ended the step: every hook has its say, whatever the budget."""
+        standing = self._constraint()
+        vetoed = await self._vetoed(finish, text)
+        if closes(finish):
+            # It stood before any hook was asked, and so does what was latched by then.
+            return StepFacts(None, FinishCandidate(finish), standing)
+        demands: list[Demand] = [FinishVeto()] if vetoed else []
+        if self.controls.inbox.waiting:
+            demands.append(Steering(finish))
+        return StepFacts(None, select_demand(demands, finish), self._constraint())
+
+    async def _vetoed(self, finish: Finish, text: str) -> bool:
+        candidate = Candidate(self.task.turn_id, finish, text, tuple(self.messages), self.reader)
+        feedback: list[str] = []
+        for hook in self.agent.finish_hooks:
+            checked = await consult(hook, candidate, self.controls.stop)
+            self.log.finish_check(checked.verdict, checked.by, checked.why)
+            feedback += [checked.feedback] if checked.feedback is not None else []
+        if feedback:
+            self.messages.append(UserMessage("\n\n".join(feedback), Origin.FEEDBACK))
+        return bool(feedback)
+
+    def _yielded(self, requests: Sequence[CallRequest], ends: Sequence[CallEnd]) -> TurnYield | None:
+        for request, end in zip(requests, ends, strict=True):
+            if end.turn_yield is not None:
+                self.log.yielded(end.turn_yield, request.id)
+                return end.turn_yield
+        return None
+
+    def _constraint(self) -> Constraint | None:
+        return self.controls.stop.constraint or spent(self.task.limits, self.log.facts, self.clock.now())
+
+    def _request(self) -> ModelRequest:
+        """Called when a request may go out: the messages that arrived meanwhile go with it."""
+        self.messages += self.controls.inbox.take()
+        return ModelRequest(
+            messages=whole(self.messages),
+            instructions=self.agent.instructions,
+            tools=tuple(tool.spec for tool in self.agent.tools),
+            max_output_tokens=self.agent.max_output_tokens,
+        )
+
+    def _opened(self) -> None:
+        model = self.agent.model
+        self._step = self.log.step(
+            model=model.name,
+            provider=model.provider,
+            api=model.api,
+            max_output_tokens=self.agent.max_output_tokens,
+        )
+
+    def _keep(self, attempt: Attempt, step: StepLog) -> None:
+        step.settled(_priced(attempt, self.agent.price))
+        self.failure = attempt.failure
+        if attempt.message.text or attempt.message.calls:
+            self.messages.append(attempt.message)
+
+    def _end(self, facts: StepFacts) -> Terminate | Fail | None:
+        """Decide; and where the decision is to end, give the turn its one end with the decided reason."""
+        match decide_step(facts):
+            case Continue():
+                return None
+            case Fail(reason) as failed:
+                if self._step is not None:
+                    self._step.failed(StepError(type=reason, retryable=False))
+                self.log.end(reason, "failed")
+                return failed
+            case Terminate(reason) as ended:
+                self.log.end(reason, None)
+                return ended
+
+    async def _deadline(self) -> None:
+        """A turn that runs out of time is cut where it stands."""
+        if self.task.limits.seconds is not None:
+            await self.clock.sleep(self.task.limits.seconds)
+            self.controls.stop.request(spent_stop(BudgetKind.TIME), Requester.RUNTIME)
+
+
+def _priced(attempt: Attempt, price: Price | None) -> Attempt:
+    usage = attempt.facts.usage
+    if price is None or usage is None or attempt.facts.cost_usd is not None:
+        return attempt
+    return replace(attempt, facts=replace(attempt.facts, cost_usd=price(usage)))

@@ -1,0 +1,7 @@
+"""Where conversations are kept."""
+
+from typing import Protocol
+
+
+class TranscriptStore(Protocol):
+    """Keeps."""

@@ -1,0 +1,151 @@
+"""The handle on one running turn."""
+
+import asyncio
+from collections.abc import Generator
+from dataclasses import dataclass
+
+from turnout.outcomes.decide import Fail, StopRequest, Terminate
+from turnout.outcomes.facts import Requester, TurnFacts
+from turnout.runtime.agent import Agent, TurnTask
+from turnout.runtime.calls import Calls
+from turnout.runtime.clock import Clock, SystemClock
+from turnout.runtime.log import TurnLog
+from turnout.runtime.loop import Loop
+from turnout.runtime.messages import Message, UserMessage
+from turnout.runtime.model import ModelError
+from turnout.runtime.recorder import Recorder, TurnRecord
+from turnout.runtime.request import Seam
+from turnout.runtime.silent import SilentRecorder
+from turnout.runtime.steering import Controls
+from turnout.runtime.transcript import TranscriptStore
+
+
+@dataclass(frozen=True, slots=True)
+class TurnResult:
+    """How a turn ended, and what is left of it."""
+
+    decision: Terminate | Fail
+    facts: TurnFacts
+    messages: tuple[Message, ...]
+    """The whole conversation, this turn's messages at its end."""
+    unread: tuple[UserMessage, ...]
+    """Messages that arrived too late to be read; they belong to the next turn."""
+    failure: ModelError | None
+    """The last request's failure, where it failed."""
+    works: tuple[asyncio.Task[None], ...]
+
+    async def work_ended(self) -> None:
+        """Wait until nothing that the turn started is left; that the turn ended is another fact, and an earlier one."""
+        if self.works:
+            await asyncio.wait(self.works)
+
+
+class Turn:
+    """One running turn; await it for its result."""
+
+    def __init__(self, loop: Loop, controls: Controls) -> None:
+        self._loop = loop
+        self._controls = controls
+        self._task = asyncio.create_task(self._run())
+
+    def stop(self, stop: StopRequest, by: Requester = Requester.USER) -> bool:
+        """Ask the turn to stop; False when it is over."""
+        return self._controls.stop.request(stop, by)
+
+    def steer(self, text: str) -> bool:
+        """Say something to the running turn; False when it is over."""
+        return self._controls.inbox.put(text)
+
+    def pause(self) -> None:
+        """Hold the turn at its next step boundary."""
+        self._controls.gate.pause()
+
+    def resume(self) -> None:
+        """Let a held turn go on."""
+        self._controls.gate.resume()
+
+    def __await__(self) -> Generator[None, None, TurnResult]:
+        return self._task.__await__()
+
+    async def _run(self) -> TurnResult:
+        try:
+            decision = await self._loop.run()
+        finally:
+            self._controls.stop.close()
+            unread = self._controls.inbox.close()
+        loop = self._loop
+        return TurnResult(decision, loop.log.facts, tuple(loop.messages), unread, loop.failure, tuple(loop.calls.works))
+
+
+def start_turn(
+    agent: Agent,
+    task: TurnTask,
+    *,
+    controls: Controls | None = None,
+    recorder: Recorder | None = None,
+    store: TranscriptStore | None = None,
+    clock: Clock | None = None,
+) -> Turn:
+    """Start a turn on the running event loop.
+
+    ``controls`` are made here unless a stop has to reach the turn before it starts; they serve one turn only.
+    """
+    clock = clock or SystemClock()
+    controls = controls or Controls()
+    log = TurnLog(
+        _first_facts(agent, task, clock), clock, _record(recorder or SilentRecorder(), agent, task), lambda _: None
+    )
+    loop = Loop(
+        agent=agent,
+        task=task,
+        controls=controls,
+        log=log,
+        clock=clock,
+        seam=Seam(agent.model, controls.stop, clock, retry=agent.retry, compact=agent.compact),
+        calls=Calls(agent, task.turn_id, controls.stop),
+        messages=list(task.messages),
+        reader=store,
+    )
+    return Turn(loop, controls)
+
+
+async def run_turn(
+    agent: Agent,
+    task: TurnTask,
+    *,
+    controls: Controls | None = None,
+    recorder: Recorder | None = None,
+    store: TranscriptStore | None = None,
+    clock: Clock | None = None,
+) -> TurnResult:
+    """Take one turn to its end; a cancellation ends it and goes on to the caller."""
+    return await start_turn(agent, task, controls=controls, recorder=recorder, store=store, clock=clock)
+
+
+def _first_facts(agent: Agent, task: TurnTask, clock: Clock) -> TurnFacts:
+    return TurnFacts(
+        turn_id=task.turn_id,
+        root_turn_id=task.root_turn_id,
+        parent_turn_id=task.parent_turn_id,
+        continues_turn_id=task.continues,
+        conversation_id=task.conversation_id,
+        agent=agent.name,
+        agent_version=agent.version,
+        attended=task.attended,
+        started_at=clock.now(),
+        limits=task.limits,
+    )
+
+
+def _record(recorder: Recorder, agent: Agent, task: TurnTask) -> TurnRecord:
+    return recorder.turn(
+        agent=agent.name,
+        agent_version=agent.version,
+        conversation_id=task.conversation_id,
+        attended=task.attended,
+        limits=task.limits,
+        continues=task.continues,
+        turn_id=task.turn_id,
+        root_turn_id=task.root_turn_id,
+        parent_turn_id=task.parent_turn_id,
+    )
