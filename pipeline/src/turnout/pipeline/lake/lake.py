@@ -71,12 +71,20 @@ class Lake:
         with self._store.lock():
             self._writing()
 
-    def write(self, turns: Sequence[ClassifiedTurn], *, position: Position | None = None) -> Written:
+    def write(
+        self,
+        turns: Sequence[ClassifiedTurn],
+        *,
+        position: Position | None = None,
+        supersedes: Mapping[str, str] | None = None,
+    ) -> Written:
         """Store turns by turn id: evidence adds up, and what is there already changes nothing.
 
         Args:
             turns: in any order, doubled or not.
             position: everything of a journal up to there is in the lake with this write; a position that was written before writes nothing.
+            supersedes: by turn id, the digest of stored facts in whose place these stand, because they were made from the same evidence and more;
+                evidence does not add up with itself where a step has moved.
 
         Raises:
             LakeError: when the lake cannot be written.
@@ -84,7 +92,7 @@ class Lake:
         with self._store.lock():
             for _ in range(_TRIES):
                 try:
-                    return self._writing().write(turns, position)
+                    return self._writing().write(turns, position, supersedes)
                 except Conflict:
                     continue
         raise LakeError(f"lake {self.root}: {_TRIES} writes in a row lost against other writers; run fewer of them")

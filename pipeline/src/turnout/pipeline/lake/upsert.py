@@ -55,17 +55,21 @@ class Plan:
         return len(self.written) - len(self.replaced)
 
 
-def plan_upsert(incoming: Sequence[ClassifiedTurn], stored: Mapping[str, Stored]) -> Plan:
+def plan_upsert(
+    incoming: Sequence[ClassifiedTurn], stored: Mapping[str, Stored], supersedes: Mapping[str, str] | None = None
+) -> Plan:
     """Decide what changes.
 
     Args:
         incoming: turns in any order, doubled or not.
         stored: by turn id, at least every row with an incoming turn id and every segment of their roots, before and after.
+        supersedes: by turn id, the digest of the stored facts that the incoming ones were made from more evidence than: they stand
+            in the place of exactly those, and add up with any other.
     """
+    instead = supersedes or {}
     arrived = [_joined(turns) for turns in _by_id(incoming).values()]
-    changed = [
-        turn for turn in (_against(turn, stored.get(turn.facts.turn_id)) for turn in arrived) if turn is not None
-    ]
+    against = (_against(turn, stored.get(turn.facts.turn_id), instead.get(turn.facts.turn_id)) for turn in arrived)
+    changed = [turn for turn in against if turn is not None]
     replaced = tuple(stored[turn.facts.turn_id] for turn in changed if turn.facts.turn_id in stored)
     gone = {row.turn_id for row in replaced}
     kept = [row for row in stored.values() if row.turn_id not in gone]
@@ -92,13 +96,15 @@ def _joined(turns: Sequence[ClassifiedTurn]) -> ClassifiedTurn:
     return classified(reduce(merge, (turn.facts for turn in turns)), min(turn.received_at for turn in turns))
 
 
-def _against(turn: ClassifiedTurn, row: Stored | None) -> ClassifiedTurn | None:
+def _against(turn: ClassifiedTurn, row: Stored | None, superseded: str | None) -> ClassifiedTurn | None:
     """The turn to write in place of a stored row; None where the row says it all already."""
     if row is None:
         return turn
     current = row.classifier_version == CLASSIFIER_VERSION
     if current and _digest(turn) == row.digest:
         return None
+    if row.digest == superseded:
+        return ClassifiedTurn(turn.facts, turn.verdict, min(row.received_at, turn.received_at))
     merged = classified(merge(row.facts(), turn.facts), min(row.received_at, turn.received_at))
     return None if current and _digest(merged) == row.digest else merged
 

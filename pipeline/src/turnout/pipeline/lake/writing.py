@@ -56,7 +56,9 @@ class Writer:
         self._lookup = Lookup(store)
         self._commits = 0
 
-    def write(self, turns: Sequence[ClassifiedTurn], position: Position | None) -> Written:
+    def write(
+        self, turns: Sequence[ClassifiedTurn], position: Position | None, supersedes: Mapping[str, str] | None = None
+    ) -> Written:
         """Upsert turns; see `Lake.write`.
 
         Raises:
@@ -67,7 +69,7 @@ class Writer:
         if position is not None and self._taken(position):
             return Written(0, 0, len({turn.facts.turn_id for turn in turns}))
         self._undo_unfinished()
-        plan = plan_upsert(turns, self._stored(turns))
+        plan = plan_upsert(turns, self._stored(turns), supersedes)
         if plan.written or plan.marked or position is not None:
             self._store_plan(plan, position)
         return Written(plan.new, len(plan.replaced), plan.unchanged)
