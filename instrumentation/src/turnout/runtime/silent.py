@@ -1,33 +1,19 @@
-"""The recorder of a turn that nobody records: the protocols with nothing behind them."""
+"""The recorder of a turn that nobody records."""
 
-from typing import Any
+from typing import Any, Final, Self, cast
 
-from turnout.runtime.recorder import CallRecord, Recorder, StepRecord, TurnRecord
-
-
-class SilentCall(CallRecord):
-    """Keeps nothing of a call."""
+from turnout.runtime.recorder import Recorder
 
 
-class SilentStep(StepRecord):
-    """Keeps nothing of a step."""
+class _Silent:
+    """Takes every message and answers with itself, which is a record of anything."""
 
-    def tool_call(self, name: str | None = None, **_: Any) -> CallRecord:  # noqa: ARG002 - the protocol's
-        """Open a record that keeps nothing."""
-        return SilentCall()
+    def __getattr__(self, _name: str) -> Self:
+        return self
 
-
-class SilentTurn(TurnRecord):
-    """Keeps nothing of a turn."""
-
-    def step(self, **_: Any) -> StepRecord:
-        """Open a record that keeps nothing."""
-        return SilentStep()
+    def __call__(self, *_: Any, **__: Any) -> Self:
+        return self
 
 
-class SilentRecorder(Recorder):
-    """Opens records that keep nothing."""
-
-    def turn(self, **_: Any) -> TurnRecord:
-        """Open a record that keeps nothing."""
-        return SilentTurn()
+SILENT: Final = cast("Recorder", _Silent())
+"""Keeps nothing."""
