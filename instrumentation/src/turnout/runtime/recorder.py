@@ -24,11 +24,11 @@ class CallRecord(Protocol):
 
     def settle(self, status: ToolStatus, *, error_type: str | None = None, denied_by: str | None = None) -> None:
         """Record where the call stands."""
-        return
+        ...
 
     def close(self) -> None:
         """The call is over for this turn, as it stands."""
-        return
+        ...
 
 
 class StepRecord(Protocol):
@@ -48,19 +48,19 @@ class StepRecord(Protocol):
         stream_complete: bool | None = None,
     ) -> None:
         """Record what the provider answered."""
-        return
+        ...
 
     def attempt(self, *, reason: str | None = None, status: int | None = None) -> None:
         """Record that a request ended without an answer and the step is tried again."""
-        return
+        ...
 
     def failed(self, error: StepError) -> None:
         """Record that the step's request failed."""
-        return
+        ...
 
     def aborted(self) -> None:
         """Record that the request was cut."""
-        return
+        ...
 
     def tool_call(
         self,
@@ -78,7 +78,7 @@ class StepRecord(Protocol):
 
     def close(self) -> None:
         """The step is over."""
-        return
+        ...
 
 
 class TurnRecord(Protocol):
@@ -97,15 +97,15 @@ class TurnRecord(Protocol):
 
     def stop(self, mode: StopMode, reason: str, *, by: Requester) -> None:
         """Record a request to stop."""
-        return
+        ...
 
     def finish_check(self, verdict: CheckVerdict, *, by: str | None = None, why: str | None = None) -> None:
         """Record what a finish hook said of the last step."""
-        return
+        ...
 
     def yielded(self, reason: str, *, tool_call_id: str | None = None) -> None:
         """Record that a tool ended the turn."""
-        return
+        ...
 
     def claim(
         self,
@@ -117,11 +117,11 @@ class TurnRecord(Protocol):
         message: str | None = None,
     ) -> None:
         """Record the loop's own word on how the turn ended."""
-        return
+        ...
 
     def end(self) -> None:
         """The turn is over."""
-        return
+        ...
 
 
 class Recorder(Protocol):

@@ -15,7 +15,7 @@ from turnout.runtime.messages import Message, UserMessage
 from turnout.runtime.model import ModelError
 from turnout.runtime.recorder import Recorder, TurnRecord
 from turnout.runtime.request import Seam
-from turnout.runtime.silent import SilentRecorder
+from turnout.runtime.silent import SILENT
 from turnout.runtime.steering import Controls
 from turnout.runtime.transcript import TranscriptStore
 
@@ -92,9 +92,7 @@ def start_turn(
     """
     clock = clock or SystemClock()
     controls = controls or Controls()
-    log = TurnLog(
-        _first_facts(agent, task, clock), clock, _record(recorder or SilentRecorder(), agent, task), lambda _: None
-    )
+    log = TurnLog(_first_facts(agent, task, clock), clock, _record(recorder or SILENT, agent, task), lambda _: None)
     loop = Loop(
         agent=agent,
         task=task,
