@@ -4,23 +4,36 @@ The `steps` and `tool_calls` rows are projections of the stored facts, so they c
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TypeAlias
+from typing import Any, Final, TypeAlias
 
 from turnout.outcomes.classify import classify
 from turnout.outcomes.facts import Instant, Limits, Output, Step, StepError, TaskResult, ToolCall, TurnFacts, Usage
+from turnout.outcomes.finishes import finish_of
 from turnout.outcomes.phrases import without_text
-from turnout.outcomes.providers import finish_class
+from turnout.outcomes.providers import FinishClass
 from turnout.outcomes.settle import settle
-from turnout.outcomes.verdict import Verdict
+from turnout.outcomes.usage import inclusive
+from turnout.outcomes.verdict import (
+    BudgetKind,
+    Cause,
+    Evidence,
+    Flag,
+    MetadataFinish,
+    Notice,
+    Outcome,
+    Resumable,
+    Verdict,
+)
 from turnout.pipeline.codec import encode_turn
 
 Row: TypeAlias = dict[str, object]
 """One row by column name; instants are microseconds since the epoch, UTC."""
 
 _NANOS_PER_SECOND = 1_000_000_000
+_TOKENS: Final = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens")
 _NO_LIMITS = Limits()
 _NO_USAGE = Usage()
 _NO_OUTPUT = Output()
@@ -104,6 +117,36 @@ def tool_call_rows(turn: ClassifiedTurn) -> list[Row]:
     return rows
 
 
+def verdict_of(row: Mapping[str, Any]) -> Verdict:
+    """The verdict that a row of `turns` was made from, as the classifier of that time gave it."""
+    counts = {name: row[name] for name in _TOKENS}
+    return Verdict(
+        turn_id=row["turn_id"],
+        classifier_version=row["classifier_version"],
+        outcome=Outcome(row["outcome"]),
+        budget_kind=None if row["budget_kind"] is None else BudgetKind(row["budget_kind"]),
+        cause=None if row["cause"] is None else Cause(row["cause"]),
+        resumable=Resumable(row["resumable"]),
+        abnormal=row["abnormal"],
+        evidence=Evidence(row["evidence"]),
+        rule=row["rule"],
+        conflicts=tuple(row["conflicts"]),
+        flags=tuple(Flag(flag) for flag in row["flags"]),
+        steps=row["steps"],
+        steps_charged=row["steps_charged"],
+        tool_calls=row["tool_calls"],
+        tool_errors=row["tool_errors"],
+        unsettled_tools=row["unsettled_tools"],
+        usage=None if set(counts.values()) == {None} else Usage(**counts),
+        usage_complete=row["usage_complete"],
+        finish_reason=None if row["finish_reason"] is None else MetadataFinish(row["finish_reason"]),
+        interrupted=row["interrupted"],
+        finished=row["finished"],
+        notice=Notice(row["notice"]),
+        can_continue=row["can_continue"],
+    )
+
+
 def _identity(facts: TurnFacts) -> Row:
     return {
         "turn_id": facts.turn_id,
@@ -164,13 +207,7 @@ def _verdict(verdict: Verdict) -> Row:
 
 
 def _tokens(usage: Usage) -> Row:
-    return {
-        "input_tokens": usage.input_tokens,
-        "output_tokens": usage.output_tokens,
-        "cache_read_tokens": usage.cache_read_tokens,
-        "cache_write_tokens": usage.cache_write_tokens,
-        "reasoning_tokens": usage.reasoning_tokens,
-    }
+    return {name: getattr(usage, name) for name in _TOKENS}
 
 
 def _cost(facts: TurnFacts) -> Row:
@@ -189,7 +226,7 @@ def _last_step(steps: tuple[Step, ...]) -> Row:
         "last_finish_reason": last.finish_reason,
         "last_raw_finish_reason": last.raw_finish_reason,
         "refusal_category": last.refusal.category if last.refusal else None,
-        "last_output_tokens": _inclusive(last).output_tokens,
+        "last_output_tokens": (inclusive(last) or _NO_USAGE).output_tokens,
         "last_max_output_tokens": last.max_output_tokens,
         "last_text_chars": (last.output or _NO_OUTPUT).text_chars,
     }
@@ -212,12 +249,13 @@ def _dimensions(turn: ClassifiedTurn) -> Row:
         "source": facts.source,
         "attended": facts.attended,
         "outcome": str(turn.verdict.outcome),
-        "turn_started_at": _micros(facts.started_at),
+        "turn_started_at": _micros(turn.received_at if facts.started_at is None else facts.started_at),
     }
 
 
 def _step(step: Step) -> Row:
     error, output = step.error or _NO_ERROR, step.output or _NO_OUTPUT
+    means = finish_of(step).kind
     return {
         "step": step.index,
         "started_at": _micros(step.started_at),
@@ -227,14 +265,14 @@ def _step(step: Step) -> Row:
         "model": step.model,
         "finish_reason": step.finish_reason,
         "raw_finish_reason": step.raw_finish_reason,
-        "finish_class": _finish_class(step),
-        "refused": step.refusal is not None,
+        "finish_class": _text(means),
+        "refused": means is FinishClass.REFUSAL,
         "refusal_category": step.refusal.category if step.refusal else None,
         "stream_complete": step.stream_complete,
         "forced_final": step.forced_final,
         "aborted": step.aborted,
         "max_output_tokens": step.max_output_tokens,
-        **_tokens(_inclusive(step)),
+        **_tokens(inclusive(step) or _NO_USAGE),
         "cost_usd": step.cost_usd,
         "attempts": step.attempts,
         "error_type": error.type,
@@ -243,25 +281,6 @@ def _step(step: Step) -> Row:
         "parts": output.parts,
         "tool_calls": len(step.tool_calls),
     }
-
-
-def _finish_class(step: Step) -> str | None:
-    value = step.raw_finish_reason or step.finish_reason
-    return None if value is None else _text(finish_class(step.provider, step.api, value))
-
-
-def _inclusive(step: Step) -> Usage:
-    """The usage of one call with the cache inside the input and the reasoning inside the output."""
-    usage = step.usage or _NO_USAGE
-    cache = (usage.cache_read_tokens, usage.cache_write_tokens) if step.cache_in_input is False else ()
-    reasoning = (usage.reasoning_tokens,) if step.reasoning_in_output is False else ()
-    return Usage(
-        input_tokens=_plus(usage.input_tokens, cache),
-        output_tokens=_plus(usage.output_tokens, reasoning),
-        cache_read_tokens=usage.cache_read_tokens,
-        cache_write_tokens=usage.cache_write_tokens,
-        reasoning_tokens=usage.reasoning_tokens,
-    )
 
 
 def _tool_call(call: ToolCall) -> Row:
@@ -283,11 +302,6 @@ def _tool_call(call: ToolCall) -> Row:
 
 def _calls(steps: tuple[Step, ...]) -> Iterator[ToolCall]:
     return (call for step in steps for call in step.tool_calls)
-
-
-def _plus(value: int | None, more: Iterable[int | None]) -> int | None:
-    known = [number for number in more if number is not None]
-    return value if not known else (value or 0) + sum(known)
 
 
 def _text(value: object | None) -> str | None:

@@ -149,6 +149,7 @@ STEPS: Final = pl.Schema(
 """One row a model call: attempts of one step that the source tells apart share ``step`` and count up in ``position`` from 1.
 
 ``input_tokens`` includes the cache, ``output_tokens`` the reasoning. ``is_last`` marks the call that ended the turn.
+``turn_started_at`` falls back to the first receipt, as ``date`` does.
 """
 
 TOOL_CALLS: Final = pl.Schema(

@@ -7,7 +7,7 @@ they are part of its state, and no clean-up of the log loses them.
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 import polars as pl
 from deltalake import CommitProperties, DeltaTable, Field, PostCommitHookProperties, Schema, Transaction

@@ -1,0 +1,83 @@
+"""Filters -> conditions of SQL with named parameters, for each of the three tables. Pure."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from turnout.pipeline.query.filters import NOT_RECORDED, VALUES, Clock, Filters
+
+_LISTS: Final[Mapping[str, str]] = {"model": "models", "provider": "providers", "tool": "tools"}
+_CLOCKS: Final[Mapping[Clock, str]] = {Clock.STARTED: "counted_at", Clock.ENDED: "over_at"}
+
+COUNTED: Final = ("counted_turns", "counted_steps", "counted_tool_calls")
+"""The views that metrics read; each is narrowed by the filters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A condition of a ``where``, with the values of its parameters; empty for no condition."""
+
+    text: str = ""
+    parameters: Mapping[str, object] = field(default_factory=dict[str, object])
+
+
+def condition(view: str, filters: Filters) -> Condition:
+    """The condition that a counted view must meet."""
+    parameters: dict[str, object] = {}
+    texts = [*_window(filters, parameters), *_values(view, filters, parameters)]
+    if filters.attended is not None:
+        parameters["attended"] = filters.attended
+        texts.append("attended = $attended")
+    return Condition(" and ".join(texts), parameters)
+
+
+def narrowed(statement: str, filters: Filters) -> Condition:
+    """A statement over the counted views, in which they hold only what the filters let through."""
+    parameters: dict[str, object] = {}
+    ctes: list[str] = []
+    for view in COUNTED:
+        wanted = condition(view, filters)
+        if view in statement and wanted.text:
+            ctes.append(f"{view} as not materialized (select * from main.{view} where {wanted.text})")
+            parameters |= wanted.parameters
+    return Condition(_with(ctes, statement), parameters)
+
+
+def _with(ctes: list[str], statement: str) -> str:
+    return f"with {', '.join(ctes)}\nfrom (\n{statement}\n)" if ctes else statement
+
+
+def _window(filters: Filters, parameters: dict[str, object]) -> Iterable[str]:
+    clock = _CLOCKS[filters.clock]
+    if filters.since is not None:
+        parameters["since"] = filters.since
+        yield f"{clock} >= $since"
+    if filters.until is not None:
+        parameters["until"] = filters.until
+        yield f"{clock} < $until"
+
+
+def _values(view: str, filters: Filters, parameters: dict[str, object]) -> Iterable[str]:
+    for name in VALUES:
+        values: tuple[str, ...] = getattr(filters, name)
+        if values:
+            known = {f"{name}_{n}": value for n, value in enumerate(values) if value != NOT_RECORDED}
+            parameters |= known
+            yield _any_of(view, name, [f"${parameter}" for parameter in known], missing=NOT_RECORDED in values)
+
+
+def _any_of(view: str, name: str, parameters: list[str], *, missing: bool) -> str:
+    listed = ", ".join(parameters)
+    if view == "counted_turns" and name in _LISTS:
+        texts = [f"list_has_any({_LISTS[name]}, [{listed}])"] if parameters else []
+        texts += [f"len({_LISTS[name]}) = 0"] if missing else []
+    elif view == "counted_steps" and name == "tool":
+        texts = [f"turn_id in (select turn_id from tool_calls where tool in ({listed}))"] if parameters else []
+        texts += ["tool_calls = 0"] if missing else []
+    elif view == "counted_tool_calls" and name == "provider":
+        texts = [f"turn_id in (select turn_id from steps where provider in ({listed}))"] if parameters else []
+        texts += ["turn_id in (select turn_id from steps where provider is null)"] if missing else []
+    else:
+        texts = [f"{name} in ({listed})"] if parameters else []
+        texts += [f"{name} is null"] if missing else []
+    return texts[0] if len(texts) == 1 else f"({' or '.join(texts)})"

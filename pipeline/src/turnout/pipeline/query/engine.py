@@ -1,0 +1,122 @@
+"""A DuckDB that sees the files of one lake and nothing else.
+
+Views read the files that variables of the connection name, so that each question opens only the files that can matter to it. A file
+without rows but with every column always comes first: an empty lake has the right columns, and files of an older schema read as null.
+"""
+
+import tempfile
+from collections.abc import Iterable, Mapping
+from importlib.resources import files as package_files
+from pathlib import Path
+from typing import Final
+
+import duckdb
+import polars as pl
+
+from turnout.pipeline.query.errors import QueryError
+from turnout.pipeline.schema import TABLES
+
+RELATIONS: Final[Mapping[str, str]] = {
+    "turn_segments": "turns",
+    "steps": "steps",
+    "tool_calls": "tool_calls",
+    "ledger": "ledger",
+}
+"""The views that stand on files, and the tables they read."""
+
+_VIEWS: Final = ("turns", "counted_turns", "counted_steps", "counted_tool_calls")
+_NO_DATE: Final = "date=1970-01-01"
+_MACROS: Final = "macros.sql"
+
+
+def resource(name: str) -> str:
+    """The text of a `.sql` file of this room."""
+    return package_files("turnout.pipeline.query").joinpath("sql", name).read_text(encoding="utf-8")
+
+
+class Engine:
+    """An in-memory DuckDB with the views of a lake over whatever files a question names."""
+
+    def __init__(self, folders: Iterable[str]) -> None:
+        """Open it.
+
+        Args:
+            folders: the only folders that statements may read, besides our own empty files.
+        """
+        # Kept as long as the engine: it goes when the engine goes.
+        self._scratch = tempfile.TemporaryDirectory(prefix="turnout-")
+        self._empty = {table: _empty_file(Path(self._scratch.name), table) for table in TABLES}
+        self._connection = duckdb.connect(
+            config={"python_enable_replacements": False, "temp_directory": self._scratch.name}
+        )
+        # A day is a UTC day, wherever this runs; only a global setting reaches every cursor.
+        self._connection.execute("set global TimeZone = 'UTC'")
+        for table in TABLES:
+            self._name_files(self._connection, table, ())
+        self._define_views()
+        self._connection.execute("set allowed_directories = $folders", {"folders": [*folders, self._scratch.name]})
+        self._connection.execute("set enable_external_access = false")
+        self._connection.execute("set lock_configuration = true")
+
+    def frame(
+        self, statement: str, parameters: Mapping[str, object] | None, files: Mapping[str, Iterable[str]]
+    ) -> pl.DataFrame:
+        """The rows of one statement that only reads.
+
+        Args:
+            statement: one ``select``.
+            parameters: by name.
+            files: paths by table; a table that is not named is read as empty.
+
+        Raises:
+            QueryError: when it is not one statement, does more than read, or DuckDB refuses it.
+        """
+        with self._connection.cursor() as cursor:
+            try:
+                _check(cursor, statement)
+                for table in TABLES:
+                    self._name_files(cursor, table, files.get(table, ()))
+                return pl.DataFrame(cursor.sql(statement, params=dict(parameters or {})))
+            except duckdb.Error as error:
+                raise QueryError(f"sql: {_first_line(error)}; {_help()}") from error
+
+    def _name_files(self, connection: duckdb.DuckDBPyConnection, table: str, paths: Iterable[str]) -> None:
+        connection.execute(f"set variable {table}_files = $files", {"files": [self._empty[table], *paths]})
+
+    def _define_views(self) -> None:
+        self._connection.execute(resource(_MACROS))
+        for view, table in RELATIONS.items():
+            columns = ", ".join(f'"{column}"' for column in TABLES[table])
+            dated = ", hive_partitioning = true, hive_types = {'date': varchar}" if "date" in TABLES[table] else ""
+            source = f"read_parquet(getvariable('{table}_files'), union_by_name = true{dated})"
+            self._connection.execute(f"create view {view} as select {columns} from {source}")
+        for view in _VIEWS:
+            self._connection.execute(f"create view {view} as {resource(f'views/{view}.sql')}")
+
+
+def _check(cursor: duckdb.DuckDBPyConnection, statement: str) -> None:
+    statements = cursor.extract_statements(statement)
+    if len(statements) != 1:
+        raise QueryError(f"sql: got {len(statements)} statements, expected one; run them one by one")
+    kind = statements[0].type
+    if kind not in {duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN}:
+        raise QueryError(f"sql: got {kind.name.lower()}, expected a select: the lake is read-only here; {_help()}")
+
+
+def _help() -> str:
+    return "the views are turns, turn_segments, steps, tool_calls and ledger"
+
+
+def _first_line(error: Exception) -> str:
+    return " ".join(line.strip() for line in str(error).split("\n\n")[0].splitlines() if line.strip())
+
+
+def _empty_file(scratch: Path, table: str) -> str:
+    columns = dict(TABLES[table])
+    folder = scratch / table
+    if columns.pop("date", None) is not None:
+        folder /= _NO_DATE
+    folder.mkdir(parents=True)
+    path = folder / "empty.parquet"
+    pl.DataFrame(schema=columns).write_parquet(path)
+    return str(path)

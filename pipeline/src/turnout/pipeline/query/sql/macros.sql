@@ -1,0 +1,14 @@
+-- The 95 % Wilson score interval of k of n (Wilson 1927); null where there is nothing to count.
+-- z is the 0.975 quantile of the standard normal distribution.
+create macro wilson_half(k, n) as
+    1.959963984540054 / (1 + 3.841458820694124 / n)
+    * sqrt((k / n) * (1 - k / n) / n + 3.841458820694124 / (4.0 * n * n));
+
+create macro wilson_centre(k, n) as
+    (k / n + 3.841458820694124 / (2.0 * n)) / (1 + 3.841458820694124 / n);
+
+create macro wilson_low(k, n) as
+    case when n > 0 then greatest(0.0, least(k / n, wilson_centre(k, n) - wilson_half(k, n))) end;
+
+create macro wilson_high(k, n) as
+    case when n > 0 then least(1.0, greatest(k / n, wilson_centre(k, n) + wilson_half(k, n))) end;

@@ -1,0 +1,11 @@
+-- Turns that ended abnormally (budget, length, context overflow, refused, interrupted or error), of all turns.
+select
+    columns(lambda name: name in $by),
+    count(*) filter (abnormal) as numerator,
+    count(*) as denominator,
+    numerator / denominator as rate,
+    wilson_low(numerator, denominator) as low,
+    wilson_high(numerator, denominator) as high
+from counted_turns
+group by all
+order by all

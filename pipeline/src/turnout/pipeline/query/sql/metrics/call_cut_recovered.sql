@@ -1,0 +1,12 @@
+-- Cut model calls after which the turn went on, of the cut calls.
+select
+    columns(lambda name: name in $by),
+    count(*) filter (not is_last) as numerator,
+    count(*) as denominator,
+    numerator / denominator as rate,
+    wilson_low(numerator, denominator) as low,
+    wilson_high(numerator, denominator) as high
+from counted_steps
+where finish_class = 'length'
+group by all
+order by all

@@ -1,0 +1,12 @@
+-- Abnormal turns that a person can continue, of the abnormal turns.
+select
+    columns(lambda name: name in $by),
+    count(*) filter (can_continue) as numerator,
+    count(*) as denominator,
+    numerator / denominator as rate,
+    wilson_low(numerator, denominator) as low,
+    wilson_high(numerator, denominator) as high
+from counted_turns
+where abnormal
+group by all
+order by all

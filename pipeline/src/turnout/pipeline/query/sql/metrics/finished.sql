@@ -1,0 +1,11 @@
+-- Turns that completed, or handed back to a person on purpose, of all turns.
+select
+    columns(lambda name: name in $by),
+    count(*) filter (outcome in ('completed', 'yielded')) as numerator,
+    count(*) as denominator,
+    numerator / denominator as rate,
+    wilson_low(numerator, denominator) as low,
+    wilson_high(numerator, denominator) as high
+from counted_turns
+group by all
+order by all

@@ -1,0 +1,11 @@
+-- Turns whose answer was cut off by the output-token cap, of all turns.
+select
+    columns(lambda name: name in $by),
+    count(*) filter (outcome = 'length') as numerator,
+    count(*) as denominator,
+    numerator / denominator as rate,
+    wilson_low(numerator, denominator) as low,
+    wilson_high(numerator, denominator) as high
+from counted_turns
+group by all
+order by all

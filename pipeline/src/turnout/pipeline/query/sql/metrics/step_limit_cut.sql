@@ -1,0 +1,12 @@
+-- Turns that their step limit cut, of the turns with a step limit.
+select
+    columns(lambda name: name in $by),
+    count(*) filter (budget_kind = 'steps') as numerator,
+    count(*) as denominator,
+    numerator / denominator as rate,
+    wilson_low(numerator, denominator) as low,
+    wilson_high(numerator, denominator) as high
+from counted_turns
+where limit_steps is not null
+group by all
+order by all

@@ -1,0 +1,5 @@
+-- The tool calls of one segment, in order.
+select *
+from tool_calls
+where turn_id = $turn_id
+order by step, position

@@ -1,0 +1,14 @@
+-- Every turn once, with the columns that metrics group by.
+--   counted_at  when the turn counts from: its start, else its first receipt
+--   over_at     when it was over: its end, else its last sign of life
+select
+    *,
+    coalesce(started_at, received_at) as counted_at,
+    coalesce(ended_at, last_seen_at, started_at, received_at) as over_at,
+    date_trunc('hour', coalesce(started_at, received_at)) as hour,
+    cast(coalesce(started_at, received_at) as date) as day,
+    last_tool as tool,
+    last_step as step,
+    last_max_output_tokens as cap,
+    'all' as everything
+from turns

@@ -1,0 +1,179 @@
+"""The warehouse: one consistent state of a lake, to be asked in SQL or by filters."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from threading import RLock
+from typing import Final
+
+import polars as pl
+
+from turnout.outcomes.facts import TurnFacts
+from turnout.outcomes.verdict import Verdict
+from turnout.pipeline.codec import decode_turn
+from turnout.pipeline.lake import DataFile, Lake, Snapshot
+from turnout.pipeline.lake.files import ended_within, micros, started_within
+from turnout.pipeline.query.conditions import narrowed
+from turnout.pipeline.query.engine import Engine, resource
+from turnout.pipeline.query.filters import Clock, Filters
+from turnout.pipeline.rows import verdict_of
+from turnout.pipeline.schema import TABLES
+
+ORDERS: Final[Mapping[str, str]] = {"latest": "over_at desc, turn_id", "oldest": "over_at, turn_id"}
+"""The orders that turns can be listed in."""
+
+_NEWEST_FILES: Final = 16
+_NEAR: Final = timedelta(hours=1)
+
+
+@dataclass(frozen=True, slots=True)
+class TurnDetail:
+    """One turn with everything that is stored of it; ``segments`` are all stretches of the same root, oldest first."""
+
+    row: Mapping[str, object]
+    facts: TurnFacts
+    verdict: Verdict
+    steps: pl.DataFrame
+    tool_calls: pl.DataFrame
+    segments: pl.DataFrame
+
+
+class Warehouse:
+    """Answers questions over one snapshot of a lake; `refresh` moves on to the newest. Threads may share it."""
+
+    def __init__(self, root: str) -> None:
+        """Open a lake for reading; one that is not there is empty.
+
+        Raises:
+            LakeError: when it cannot be read or was made by a newer turnout.
+        """
+        self._lake = Lake.open(root)
+        self._guard = RLock()
+        self._snapshot = self._lake.snapshot()
+        self._engine = Engine(f"{self._lake.root}/{table}" for table in TABLES)
+
+    @property
+    def root(self) -> str:
+        """Where the lake is."""
+        return self._lake.root
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The state that questions are answered from."""
+        return self._snapshot
+
+    def refresh(self) -> bool:
+        """Move on to the newest state; true when it differs from the one before."""
+        with self._guard:
+            before = self._snapshot
+            self._snapshot = self._lake.snapshot()
+            return self._snapshot != before
+
+    def sql(
+        self, statement: str, parameters: Mapping[str, object] | None = None, filters: Filters | None = None
+    ) -> pl.DataFrame:
+        """The rows of one statement that reads the views turns, turn_segments, steps, tool_calls and ledger.
+
+        Args:
+            statement: one ``select``, with parameters as ``$name``.
+            parameters: by name.
+            filters: narrow the views ``counted_turns``, ``counted_steps`` and ``counted_tool_calls`` to what they let through.
+
+        Raises:
+            QueryError: when it is no such statement.
+        """
+        chosen = filters or Filters()
+        whole = narrowed(statement, chosen)
+        return self._engine.frame(whole.text, {**(parameters or {}), **whole.parameters}, self._files_for(chosen))
+
+    def turns(self, filters: Filters | None = None, limit: int | None = 100, order: str = "latest") -> pl.DataFrame:
+        """Turns with all their columns but the facts, the last segment of each root.
+
+        Args:
+            filters: which turns.
+            limit: how many at most; ``None`` for all.
+            order: one of `ORDERS`.
+        """
+        # The order is one of ours, never a caller's text.
+        statement = f"{resource('pages/turns.sql')}\norder by {ORDERS[order]}"
+        if limit is None or order != "latest":
+            return self.sql(statement if limit is None else f"{statement}\nlimit {int(limit)}", filters=filters)
+        return self._latest(f"{statement}\nlimit {int(limit)}", filters or Filters(), limit)
+
+    def turn(self, turn_id: str, near: datetime | None = None) -> TurnDetail | None:
+        """One turn by id; None where the lake does not know it.
+
+        Args:
+            turn_id: of any segment.
+            near: about when it started; saves the search through the rest.
+        """
+        snapshot = self._snapshot
+        places = [snapshot.files("turns")]
+        if near is not None:
+            places.insert(0, tuple(started_within(places[0], micros(near - _NEAR), micros(near + _NEAR))))
+        for files in places:
+            rows = self._engine.frame(
+                resource("pages/turn.sql"), {"turn_id": turn_id}, {"turns": self._paths("turns", files)}
+            )
+            if rows.height:
+                return self._detail(snapshot, rows.row(0, named=True))
+        return None
+
+    def freshness(self) -> pl.DataFrame:
+        """By source: ``turns``, ``last_received`` and ``last_ended``, the most recent first."""
+        return self.sql(resource("pages/freshness.sql"))
+
+    def _detail(self, snapshot: Snapshot, row: dict[str, object]) -> TurnDetail:
+        facts = decode_turn(str(row["facts"]).encode()).turn
+        group, date = str(row.pop("file_group")), row["date"]
+        about = {
+            table: self._paths(table, (f for f in snapshot.files(table) if (f.date, f.group) == (date, group)))
+            for table in ("steps", "tool_calls")
+        }
+        one = {"turn_id": row["turn_id"]}
+        whole = {"turns": self._paths("turns", snapshot.files("turns"))}
+        return TurnDetail(
+            row=row,
+            facts=facts,
+            verdict=verdict_of(row),
+            steps=self._engine.frame(resource("pages/turn_steps.sql"), one, about),
+            tool_calls=self._engine.frame(resource("pages/turn_tool_calls.sql"), one, about),
+            segments=self._engine.frame(resource("pages/turn_segments.sql"), {"root": row["root_turn_id"]}, whole),
+        )
+
+    def _latest(self, statement: str, filters: Filters, limit: int) -> pl.DataFrame:
+        """The latest turns, from as few of the newest files as hold them for sure."""
+        files = sorted(_within(self._snapshot, filters), key=lambda file: file.ended, reverse=True)
+        whole = narrowed(statement, filters)
+        count = _NEWEST_FILES
+        while True:
+            paths = self._paths("turns", files[:count])
+            rows = self._engine.frame(whole.text, whole.parameters, {"turns": paths})
+            if count >= len(files) or _certain(rows, limit, files[count].ended):
+                return rows
+            count *= 4
+
+    def _files_for(self, filters: Filters) -> dict[str, list[str]]:
+        snapshot = self._snapshot
+        turns = _within(snapshot, filters)
+        places = {(file.date, file.group) for file in turns}
+        chosen = {"turns": turns, "ledger": snapshot.files("ledger")}
+        for table in ("steps", "tool_calls"):
+            chosen[table] = tuple(file for file in snapshot.files(table) if (file.date, file.group) in places)
+        return {table: self._paths(table, files) for table, files in chosen.items()}
+
+    def _paths(self, table: str, files: Iterable[DataFile]) -> list[str]:
+        return [f"{self.root}/{table}/{file.path}" for file in files]
+
+
+def _within(snapshot: Snapshot, filters: Filters) -> tuple[DataFile, ...]:
+    """The files of `turns` that may hold rows of the window."""
+    since = None if filters.since is None else micros(filters.since)
+    until = None if filters.until is None else micros(filters.until)
+    within = started_within if filters.clock is Clock.STARTED else ended_within
+    return tuple(within(snapshot.files("turns"), since, until))
+
+
+def _certain(rows: pl.DataFrame, limit: int, rest_ended: int) -> bool:
+    """Whether no row of the files that were not read can belong among the latest."""
+    return rows.height == limit and micros(rows["over_at"][-1]) > rest_ended
