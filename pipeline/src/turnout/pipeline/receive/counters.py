@@ -18,6 +18,8 @@ STATUS_SCHEMA = "turnout.receiver/1"
 STATUS_FILE = "status.json"
 
 _NANOS = 1_000_000_000
+_REASONS = 1000
+_REASON_CHARS = 80
 
 
 class Count(StrEnum):
@@ -38,6 +40,7 @@ class Count(StrEnum):
     TURNS_WRITTEN = "turns_written"
     TURNS_REPLACED = "turns_replaced"
     TURNS_QUIET = "turns_closed_by_quiet_time"
+    TURNS_DIED = "turns_closed_by_process_death"
     TURNS_PRESSED = "turns_closed_by_pressure"
     COMMITS = "commits"
     COMMITS_FAILED = "commits_failed"
@@ -93,7 +96,12 @@ class Counters:
         """Count ``amount`` more."""
         if amount:
             with self._guard:
-                self._counts[count.value, reason] += amount
+                self._counts[self._key(count, reason)] += amount
+
+    def _key(self, count: Count, reason: str) -> tuple[str, str]:
+        """Reasons that come from outside are short and few, else they are counted together."""
+        key = count.value, reason[:_REASON_CHARS]
+        return key if key in self._counts or len(self._counts) < _REASONS else (count.value, "other")
 
     def put(self, gauge: Gauge, value: float) -> None:
         """Set a gauge."""
@@ -105,7 +113,8 @@ class Counters:
         now = self.clock()
         with self._guard:
             for service, records in services.items():
-                source = self._sources.setdefault(service, Source(service, now, now))
+                known = service if service in self._sources or len(self._sources) < _REASONS else "(other services)"
+                source = self._sources.setdefault(known, Source(known, now, now))
                 source.last_at = max(source.last_at, now)
                 source.records += records
 

@@ -3,7 +3,7 @@
 import contextlib
 import ctypes
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -50,6 +50,15 @@ class Memory:
         """Give ``size`` bytes back."""
         with self._guard:
             self.in_flight -= size
+
+    @contextlib.contextmanager
+    def held(self, size: int) -> Generator[None]:
+        """Hold ``size`` bytes for a while."""
+        self.reserve(size)
+        try:
+            yield
+        finally:
+            self.release(size)
 
     def look(self) -> int:
         """Measure the process, and close or open the door by it; gives its size."""

@@ -25,6 +25,14 @@ class Reader:
                     return found
         return []
 
+    def remaining(self) -> int:
+        """How many bytes lie between here and the durable end."""
+        return sum(
+            segment.size - (self._offset if segment.first == self._segment else 0)
+            for segment in self.journal.segments()
+            if segment.last > self.position
+        )
+
     def _read(self, segment: Segment, limit_bytes: int) -> list[Stored]:
         if segment.first != self._segment:
             self._segment, self._offset = segment.first, len(HEADER)

@@ -1,0 +1,248 @@
+"""Records that arrive in pieces -> whole turns, and dead turns by quiet time. Pure: time comes in as an argument.
+
+A turn is over when its end was seen and nothing more came for a short while. A turn without an end is closed as it stands (its facts say
+that it is open, so it is interrupted) once it has been quiet for long, or soon after its process is known to have died. What comes
+later is put to the records that are still kept, and the turn is given again whole; once they are let go it is given by itself, and the
+lake adds it to what is stored.
+
+The same records, in any order, doubled, split into any requests and taken up again from stored groups at any point, end in the same turns.
+"""
+
+import heapq
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from turnout.outcomes.facts import Instant, TurnFacts
+from turnout.outcomes.verdict import Outcome
+from turnout.pipeline.codec import encode_turn
+from turnout.pipeline.dialects import is_relevant, link_keys, turns_from
+from turnout.pipeline.grouping import Group, Groups, Process
+from turnout.pipeline.rows import ClassifiedTurn, classified, digest_of
+from turnout.pipeline.telemetry import Record
+
+SECOND = 1_000_000_000
+
+_UNDECIDED = frozenset({Outcome.UNKNOWN, Outcome.INTERRUPTED})
+_PER_RECORD = SECOND // 1000
+
+
+class How(StrEnum):
+    """Why a turn was given."""
+
+    ENDED = "ended"
+    """Its end was seen."""
+    CALM = "calm"
+    """Its dialect has no end, but it looks like one and nothing more came."""
+    QUIET = "quiet"
+    """Nothing came for the quiet time."""
+    DIED = "died"
+    """Its process is gone."""
+    PRESSED = "pressed"
+    """More is open than may be kept."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """How long the assembler waits for more, in nanoseconds, and how much it keeps."""
+
+    settle: Instant = SECOND // 2
+    """After the last record, before the turns are looked at."""
+    patience: Instant = 3 * SECOND
+    """The same while records go on coming."""
+    calm: Instant = 3 * SECOND
+    """Where a dialect has no end, but what is there looks like one."""
+    quiet: Instant = 15 * 60 * SECOND
+    dead: Instant = 60 * SECOND
+    linger: Instant = 60 * 60 * SECOND
+    """How long the records of a closed turn are kept for late evidence."""
+    groups: int = 100_000
+    records: int = 60_000
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A turn to store and the digest of its facts.
+
+    ``supersedes`` is the digest of what was given for it before: these facts were made from more records and stand in its place.
+    """
+
+    turn: ClassifiedTurn
+    digest: str
+    how: How
+    supersedes: str | None
+
+
+@dataclass(slots=True)
+class Assembler:
+    """The reducer: `accept` records, `advance` the time, store what it gives."""
+
+    pace: Pace = field(default_factory=Pace)
+    irrelevant: int = 0
+    """How many records were passed over because no dialect needs them."""
+    unrecognised: Counter[str] = field(default_factory=Counter[str])
+    """Records in no dialect, by scope, each counted once."""
+    failed: int = 0
+    """How many times a dialect could not read a group; the group is passed over."""
+    _groups: Groups = field(default_factory=Groups)
+    _agenda: list[tuple[Instant, int]] = field(default_factory=list[tuple[Instant, int]])
+
+    @property
+    def records(self) -> int:
+        """How many records are kept."""
+        return self._groups.records
+
+    @property
+    def next_due(self) -> Instant | None:
+        """When `advance` may have something to do."""
+        return self._agenda[0][0] if self._agenda else None
+
+    def accept(self, records: Iterable[Record], at: Instant) -> None:
+        """Take records that were received at one time."""
+        for record in records:
+            if not is_relevant(record):
+                self.irrelevant += 1
+                continue
+            group = self._groups.add(record, _keys(record), at)
+            if group is not None:
+                self._touch(group, at)
+
+    def advance(self, now: Instant) -> list[Given]:
+        """Give every turn that is over, or was quiet for too long, by ``now``."""
+        given: list[Given] = []
+        while self._agenda and self._agenda[0][0] <= now:
+            due, number = heapq.heappop(self._agenda)
+            group = self._groups.get(number)
+            if group is not None and group.due == due:
+                given += self._attend(group, now)
+        return given + self._make_room()
+
+    def open_groups(self) -> int:
+        """How many groups may hold a running turn."""
+        return sum(group.pending for group in self._groups)
+
+    def processes(self) -> set[Process]:
+        """The processes whose turns may still be running."""
+        return {process for group in self._groups if group.pending for process in group.processes()}
+
+    def died(self, process: Process, at: Instant) -> None:
+        """Note that a process is gone: its open turns are waited for no longer than a process needs to be heard out."""
+        for group in self._groups:
+            if group.pending and group.died_at is None and process in group.processes():
+                group.died_at = at
+                self._schedule(group, min(group.due, self._quiet_at(group)))
+
+    def groups(self) -> Iterator[Group]:
+        """All that is kept, oldest first, to be stored elsewhere."""
+        return iter(self._groups)
+
+    def restore(self, groups: Iterable[Group]) -> None:
+        """Go on with what was stored elsewhere."""
+        for group in groups:
+            self._groups.put(group)
+            heapq.heappush(self._agenda, (group.due, group.number))
+
+    def _touch(self, group: Group, at: Instant) -> None:
+        group.first_at, group.last_at = min(group.first_at, at), max(group.last_at, at)
+        group.fresh_at = at if group.fresh_at is None else min(group.fresh_at, at)
+        group.pending = True
+        settled = min(group.last_at + self.pace.settle, group.fresh_at + self.pace.patience)
+        # Looking costs by the record: a long turn that goes on is looked at less and less often.
+        self._schedule(group, max(settled, group.looked_at + len(group.records) * _PER_RECORD))
+
+    def _schedule(self, group: Group, due: Instant) -> None:
+        if due != group.due:
+            group.due = due
+            heapq.heappush(self._agenda, (due, group.number))
+
+    def _attend(self, group: Group, now: Instant) -> list[Given]:
+        """Look at a group whose time has come, or let it go."""
+        if not group.pending:
+            self._groups.drop(group)
+            return []
+        given, wait = self._look(group, now)
+        group.looked_at, group.fresh_at, group.pending = now, None, wait is not None
+        self._schedule(group, group.last_at + self.pace.linger if wait is None else max(wait, now + 1))
+        return given
+
+    def _look(self, group: Group, now: Instant) -> tuple[list[Given], Instant | None]:
+        """Give the turns of a group that are over, and say when to look again for the others."""
+        given: list[Given] = []
+        waits: list[Instant] = []
+        for turn in self._turns(group):
+            how, wait = self._state(turn, group, now)
+            if how is None:
+                waits.append(wait)
+            else:
+                given += _news(group, turn, how)
+        return given, min(waits, default=None)
+
+    def _turns(self, group: Group) -> list[ClassifiedTurn]:
+        """The turns of a group as its records tell them now."""
+        try:
+            normalised = turns_from(group.records)
+            turns = [classified(facts, group.first_at) for facts in normalised.turns]
+        except Exception:  # noqa: BLE001 - one group that no dialect can read must not keep all others from the lake
+            self.failed += 1
+            return []
+        self._report(group, normalised.unrecognised)
+        return turns
+
+    def _state(self, turn: ClassifiedTurn, group: Group, now: Instant) -> tuple[How | None, Instant]:
+        """Why a turn is over, or None and when to look again."""
+        if not turn.facts.open and not _is_endless(turn.facts):
+            return How.ENDED, now
+        quiet = self._quiet_at(group)
+        if quiet <= now:
+            return (How.QUIET if group.died_at is None else How.DIED), now
+        if turn.facts.open or turn.verdict.outcome in _UNDECIDED:
+            return None, quiet
+        calm = group.last_at + self.pace.calm
+        return (How.CALM if calm <= now else None), calm
+
+    def _quiet_at(self, group: Group) -> Instant:
+        quiet = group.last_at + self.pace.quiet
+        return quiet if group.died_at is None else min(quiet, max(group.last_at, group.died_at) + self.pace.dead)
+
+    def _report(self, group: Group, unrecognised: Mapping[str, int]) -> None:
+        for scope, count in unrecognised.items():
+            self.unrecognised[scope] += max(0, count - group.unrecognised.get(scope, 0))
+        group.unrecognised = dict(unrecognised)
+
+    def _make_room(self) -> list[Given]:
+        """Past the bounds the records of closed turns go first, then the oldest open turns are closed as they stand."""
+        if not self._over():
+            return []
+        given: list[Given] = []
+        for group in sorted(self._groups, key=lambda group: (group.pending, group.last_at, group.number)):
+            if not self._over():
+                break
+            if group.pending:
+                for turn in self._turns(group):
+                    given += _news(group, turn, How.PRESSED)
+            self._groups.drop(group)
+        return given
+
+    def _over(self) -> bool:
+        return self.records > self.pace.records or len(self._groups) > self.pace.groups
+
+
+def _keys(record: Record) -> Sequence[str]:
+    """What ties a record to others; one that nothing ties stands alone."""
+    return link_keys(record) or (f"alone:{record.span_id}:{record.name}",)
+
+
+def _is_endless(facts: TurnFacts) -> bool:
+    """Whether a turn is known by a key of log records alone: its dialect has no span that ends with the turn."""
+    return facts.source is not None and facts.turn_id.startswith(f"{facts.source}:")
+
+
+def _news(group: Group, turn: ClassifiedTurn, how: How) -> list[Given]:
+    """The turn, unless the same was given before."""
+    digest = digest_of(encode_turn(turn.facts))
+    before = group.emitted.get(turn.facts.turn_id)
+    if before == digest:
+        return []
+    group.emitted[turn.facts.turn_id] = digest
+    return [Given(turn, digest, how, before)]

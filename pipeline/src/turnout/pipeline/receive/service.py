@@ -1,0 +1,267 @@
+"""The receiver as one thing: lake, journal, converter and the two doors, started and stopped together in this process."""
+
+import signal
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from types import FrameType
+
+import structlog
+
+from turnout.outcomes.facts import Instant
+from turnout.pipeline.assemble import Pace
+from turnout.pipeline.errors import TurnoutError
+from turnout.pipeline.lake import Lake
+from turnout.pipeline.receive.access import Access, check_exposure
+from turnout.pipeline.receive.commit import GroupCommit
+from turnout.pipeline.receive.convert import Cadence, Converter
+from turnout.pipeline.receive.counters import Counters, Gauge
+from turnout.pipeline.receive.exposition import exposition
+from turnout.pipeline.receive.grpc import GrpcListener
+from turnout.pipeline.receive.http import HttpApp, Timeouts
+from turnout.pipeline.receive.intake import QUEUE_BYTES, Intake
+from turnout.pipeline.receive.journal import Journal, journal_id
+from turnout.pipeline.receive.listener import Listener, Tls
+from turnout.pipeline.receive.memory import MEMORY_BYTES, Memory
+from turnout.pipeline.receive.state import read_state
+
+_log: structlog.stdlib.BoundLogger = structlog.get_logger("turnout.receive")
+
+HTTP_PORT, GRPC_PORT = 4318, 4317
+
+_IDLE_SECONDS = 0.05
+_STATUS_SECONDS = 1.0
+
+
+def _nothing(point: str) -> None:
+    del point
+
+
+def steady_clock() -> Callable[[], Instant]:
+    """Give a clock that starts at the wall's time and is never set back or forward by it."""
+    start = time.time_ns() - time.monotonic_ns()
+    return lambda: start + time.monotonic_ns()
+
+
+def journal_folder(lake: str) -> Path:
+    """Where the journal of a lake stands: inside a folder lake, beside the working directory for an object store."""
+    if "://" in lake and not lake.startswith("file://"):
+        return Path("turnout-journal") / sha256(lake.encode()).hexdigest()[:12]
+    return Path(lake.removeprefix("file://")) / "journal"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How a receiver runs. Port 0 takes a free one; ``grpc_port`` None leaves gRPC out."""
+
+    host: str = "127.0.0.1"
+    port: int = HTTP_PORT
+    grpc_port: int | None = GRPC_PORT
+    journal: Path | None = None
+    access: Access = field(default_factory=Access)
+    tls: Tls | None = None
+    insecure: bool = False
+    memory_bytes: int = MEMORY_BYTES
+    queue_bytes: int = QUEUE_BYTES
+    pace: Pace = field(default_factory=Pace)
+    cadence: Cadence = field(default_factory=Cadence)
+    timeouts: Timeouts = field(default_factory=Timeouts)
+    reached: Callable[[str], None] = _nothing
+    """Called with the name of each point of a commit; tests end the process there."""
+
+
+class Service:
+    """A receiver over one lake. `start` opens it, `stop` ends it when all that was acknowledged is read; `run` does both around signals."""
+
+    def __init__(self, lake: str, options: Options | None = None) -> None:
+        self.options = options or Options()
+        self.lake = Lake.open(lake)
+        self.folder = self.options.journal or journal_folder(lake)
+        self.clock = steady_clock()
+        self.counters = Counters(clock=self.clock)
+        self.memory = Memory(self.options.memory_bytes)
+        self._stopping = threading.Event()
+        self._ready = False
+        self._closers: list[Callable[[], None]] = []
+
+    @property
+    def endpoint(self) -> str:
+        """The address for OTEL_EXPORTER_OTLP_ENDPOINT."""
+        scheme = "https" if self.options.tls else "http"
+        return f"{scheme}://{_literal(self.options.host)}:{self.http.port}"
+
+    @property
+    def grpc_endpoint(self) -> str | None:
+        """The address of the gRPC door, if there is one."""
+        if self.grpc is None:
+            return None
+        scheme = "https" if self.options.tls else "http"
+        return f"{scheme}://{_literal(self.options.host)}:{self.grpc.port}"
+
+    def start(self) -> None:
+        """Open everything; it accepts once this returns.
+
+        Raises:
+            TurnoutError: when an address, the journal or the lake cannot be opened; nothing stays open then.
+        """
+        try:
+            self._open()
+        except BaseException:
+            self._close()
+            raise
+
+    def stop(self) -> None:
+        """Stop accepting, convert what was acknowledged, and let go of everything."""
+        self._ready = False
+        self._close()
+
+    def run(self, started: Callable[[], None]) -> None:
+        """Serve until SIGINT or SIGTERM; ``started`` is called once it accepts."""
+        ended = threading.Event()
+
+        def end(number: int, frame: FrameType | None) -> None:
+            del number, frame
+            ended.set()
+
+        before = {name: signal.signal(name, end) for name in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            self.start()
+            started()
+            while not ended.wait(1.0):  # with a timeout, so that a signal gets its turn on this thread
+                pass
+        finally:
+            self.stop()
+            for name, handler in before.items():
+                signal.signal(name, handler)
+
+    def drain(self, seconds: float = 60.0) -> bool:
+        """Wait until everything acknowledged so far is converted and every turn that is over is in the lake."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            with self._stepping:
+                if self.converter.is_settled():
+                    return True
+            time.sleep(_IDLE_SECONDS / 5)
+        return False
+
+    def health(self) -> Mapping[str, object]:
+        """Live: the process answers. Ready: it takes telemetry and the lake can be written."""
+        failing = self.converter.failing
+        return {
+            "live": True,
+            "ready": self._ready and not failing,
+            "lake": failing or "ok",
+            "queued_bytes": self.converter.queued,
+        }
+
+    def _open(self) -> None:
+        options = self.options
+        check_exposure(options.host, options.access, insecure=options.insecure)
+        self.lake.prepare()
+        name = journal_id(self.folder)
+        held = max(self.lake.position(name) or 0, read_state(self.folder).position)
+        journal = Journal(self.folder, after=held, reached=options.reached)
+        self._closers.append(journal.close)
+        self.counters.journal = name
+        self.counters.restore(self.folder)
+        self.converter = Converter(
+            journal=journal,
+            journal_id=name,
+            lake=self.lake,
+            counters=self.counters,
+            clock=self.clock,
+            pace=options.pace,
+            cadence=options.cadence,
+            reached=options.reached,
+        )
+        self.converter.resume()
+        self._stepping = threading.Lock()
+        self._start_thread(self._convert, "turnout-convert")
+        commit = GroupCommit(journal)
+        self._closers.append(commit.close)
+        self._open_doors(commit)
+        self._ready = True
+
+    def _open_doors(self, commit: GroupCommit) -> None:
+        options = self.options
+        intake = Intake(
+            commit,
+            self.counters,
+            self.memory,
+            options.access,
+            self.clock,
+            lambda: self.converter.queued,
+            options.queue_bytes,
+        )
+        app = HttpApp(intake, self.health, lambda: exposition(self.counters), options.timeouts)
+        self.http = Listener(app, options.host, options.port, options.tls)
+        self.grpc: GrpcListener | None = None
+        if options.grpc_port is not None:
+            self.grpc = GrpcListener(intake, options.host, options.grpc_port, options.tls)
+            self.grpc.start()
+            self._closers.append(self.grpc.stop)
+        self.http.start()
+        self._closers.append(self.http.stop)
+
+    def _start_thread(self, work: Callable[[], None], name: str) -> None:
+        thread = threading.Thread(target=work, name=name, daemon=True)
+        thread.start()
+
+        def end() -> None:
+            self._stopping.set()
+            thread.join()
+
+        self._closers.append(end)
+
+    def _convert(self) -> None:
+        """Step until stopped and nothing acknowledged is left to read; errors of the lake are waited out, never fatal."""
+        looked = 0.0
+        while True:
+            stopping = self._stopping.is_set()
+            with self._stepping:
+                busy = self._step()
+            if time.monotonic() - looked >= _STATUS_SECONDS:
+                looked = time.monotonic()
+                self._look_after()
+            if stopping and not busy:
+                break
+            if not busy:
+                self._stopping.wait(_IDLE_SECONDS)
+        self._finish()
+
+    def _step(self) -> bool:
+        try:
+            return self.converter.step()
+        except (TurnoutError, OSError):
+            _log.exception("conversion_failed")
+            self._stopping.wait(1.0)
+            return False
+
+    def _finish(self) -> None:
+        try:
+            with self._stepping:
+                self.converter.finish()
+            self._look_after()
+        except (TurnoutError, OSError):
+            _log.exception("conversion_not_finished")  # the next start goes on from the journal
+
+    def _look_after(self) -> None:
+        """Measure memory, and write the status file for those who look from outside."""
+        self.counters.put(Gauge.RSS_BYTES, self.memory.look())
+        self.counters.put(Gauge.IN_FLIGHT_BYTES, self.memory.in_flight)
+        self.counters.put(Gauge.OPEN_TURNS, self.converter.open_groups())
+        try:
+            self.counters.save(self.folder)
+        except OSError as error:
+            _log.warning("status_not_written", why=str(error))
+
+    def _close(self) -> None:
+        while self._closers:
+            self._closers.pop()()
+
+
+def _literal(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
