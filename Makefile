@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo up test check format bench bench-peers browser pin clean
+.PHONY: help install demo up test check format docs bench bench-peers browser pin clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -36,6 +36,9 @@ check: $(STAMP) ## Format, lint, types, import layers
 format: $(STAMP) ## Format and fix what can be fixed
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
+
+docs: $(STAMP) ## Write docs/cli.md from the help of the commands
+	@$(BIN)/python -m turnout.cli.reference > docs/cli.md
 
 bench: $(STAMP) ## Measure; one JSON line a figure (ONLY=name for one)
 	@$(BIN)/python tests/benchmarks/bench.py $(if $(ONLY),--only $(ONLY))

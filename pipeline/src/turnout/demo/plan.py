@@ -3,7 +3,7 @@
 import math
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from turnout.demo.cast import Agent, Ending, ModelInfo
@@ -96,6 +96,15 @@ def plan(agent: Agent, moment: datetime, now: datetime, draw: random.Random) -> 
         conversation,
         category,
     )
+
+
+def rest_of(cut: TurnPlan, draw: random.Random) -> TurnPlan:
+    """The turn that goes on where another was cut: what is left of its work, then an answer."""
+    done = cut.limits.steps or 0
+    left = max(0, len(cut.steps) - 1 - done) + draw.randint(0, 2)
+    steps = [_working_step(cut.agent, done + number, draw) for number in range(1, left + 1)]
+    steps.append(_answer(cut.agent, done + left + 1, cut.max_output_tokens, draw))
+    return replace(cut, steps=tuple(steps), ending=Ending.FINISH)
 
 
 def _ending(weights: dict[Ending, float], draw: random.Random) -> Ending:
