@@ -55,12 +55,6 @@ class Source:
     path: str
     digest_key: bytes | None = None
 
-    @property
-    def stem(self) -> str:
-        """Name the file without folders and suffixes: an id for logs that have none of their own."""
-        name = Path(self.path).name
-        return name.split(".", 1)[0] or name
-
     def digest(self, arguments: object) -> str | None:
         """Hash tool arguments with the key, so that equal calls can be seen and never read."""
         if self.digest_key is None or arguments is None:
@@ -150,6 +144,11 @@ class RecordImporter:
         return Reading(make)
 
 
+def content_id(value: object) -> str:
+    """Name a record that has no id of its own by what it holds, so that a copy of it is the same turn."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()[:16]
+
+
 def counted(records: Iterable[Record | Damaged], tally: Tally) -> Iterator[Record | Damaged]:
     """Count records as they pass."""
     for record in records:
@@ -235,12 +234,3 @@ def _record(value: object, path: str, position: int) -> Record | Damaged:
         return Record(number=position, value=value)
     got = "text that is no JSON" if value is _BROKEN else f"a JSON {type(value).__name__}"
     return Damaged(path=path, line=position, what=f"got {got}, expected a JSON object")
-
-
-def sound(records: Iterable[Record | Damaged], spoiled: list[Damaged]) -> Iterator[Record]:
-    """Pass the whole records on and put the damaged ones aside."""
-    for record in records:
-        if isinstance(record, Damaged):
-            spoiled.append(record)
-        else:
-            yield record

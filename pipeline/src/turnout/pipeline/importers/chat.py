@@ -1,5 +1,7 @@
 """What the chat formats of model providers share: usage counts, finish reasons and the provider behind a model's name."""
 
+import json
+import re
 from collections.abc import Mapping
 
 from turnout.outcomes.facts import Usage
@@ -17,6 +19,11 @@ _FAMILIES = (
     ("command", "cohere"),
     ("deepseek", "deepseek"),
     ("grok", "xai"),
+)
+_QUOTA = re.compile(
+    r"\b(usage|session|weekly|daily|hourly|5-hour|opus|plan|spending|credit)s? (limit|cap|balance)"
+    r"|out of (extra )?(usage|credits)|quota",
+    re.IGNORECASE,
 )
 _ROUTERS = frozenset({"openrouter", "litellm", "litellm_proxy", "vercel", "portkey"})
 
@@ -52,3 +59,25 @@ def _first(usage: Mapping[str, object], *keys: str) -> int | None:
 
 def _detail(usage: Mapping[str, object], key: str, *parents: str) -> int | None:
     return next((count for parent in parents if (count := fields.integer(usage, parent, key)) is not None), None)
+
+
+def quota_error(words: str | None) -> str | None:
+    """Name the error of a message that says a plan or a quota is used up; programs say it in words alone."""
+    return "rate_limit" if words is not None and _QUOTA.search(words) else None
+
+
+def parsed(value: object) -> object:
+    """Read JSON that stands as text inside JSON, once or twice over; other text stays text."""
+    for _ in range(2):
+        if not isinstance(value, str) or value[:1] not in {"{", "[", '"'}:
+            return value
+        try:
+            value = json.loads(value)
+        except ValueError:
+            return value
+    return value
+
+
+def parsed_objects(value: object) -> tuple[Mapping[str, object], ...]:
+    """Read a list of objects that may stand as text."""
+    return fields.objects({"items": parsed(value)}, "items")

@@ -4,8 +4,6 @@ A step is a model request: a stored answer, or a user message that says an answe
 stored). The exit status of the run is the runtime's claim.
 """
 
-import hashlib
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -22,7 +20,7 @@ from turnout.outcomes.facts import (
     TurnFacts,
 )
 from turnout.pipeline.importers import chat, fields
-from turnout.pipeline.importers.base import Damaged, Imported, Record, Skipped, Source
+from turnout.pipeline.importers.base import Damaged, Imported, Record, Skipped, Source, content_id
 
 KIND = "mini-swe-agent"
 _FORMAT = "mini-swe-agent-"
@@ -60,7 +58,6 @@ def _turn(source: Source, run: Mapping[str, object]) -> TurnFacts:
     last = max([*stamps, *(at for message in messages if (at := _at(message)) is not None)], default=None)
     return TurnFacts(
         turn_id=_turn_id(run, steps),
-        conversation_id=fields.text(run, "instance_id"),
         agent=KIND,
         agent_version=fields.text(info, "mini_version"),
         source=KIND,
@@ -80,8 +77,7 @@ def _turn_id(run: Mapping[str, object], steps: Sequence[Step]) -> str:
     task = fields.text(run, "instance_id")
     answer = next((step.message_id for step in steps if step.message_id is not None), None)
     if answer is None:
-        body = json.dumps([run.get("info"), run.get("messages")], sort_keys=True)
-        answer = hashlib.sha256(body.encode()).hexdigest()[:16]
+        answer = content_id([run.get("info"), run.get("messages")])
     return ":".join(part for part in (KIND, task, answer) if part is not None)
 
 

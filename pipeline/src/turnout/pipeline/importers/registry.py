@@ -4,12 +4,35 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 
-from turnout.pipeline.importers import claude_code, mini_swe_agent
+from turnout.pipeline.importers import (
+    claude_code,
+    claude_stream,
+    codex,
+    codex_exec,
+    langfuse,
+    medagentbench,
+    mini_swe_agent,
+    openhands,
+    swe_agent,
+    tau,
+    tau2,
+)
+from turnout.pipeline.importers.ai_sdk import AiSdkImporter
 from turnout.pipeline.importers.base import Importer, RecordImporter, sample_of
 
 _IMPORTERS: tuple[Importer, ...] = (
     RecordImporter(kind=mini_swe_agent.KIND, parse=mini_swe_agent.parse, recognise=mini_swe_agent.recognise),
+    RecordImporter(kind=swe_agent.KIND, parse=swe_agent.parse, recognise=swe_agent.recognise),
     RecordImporter(kind=claude_code.KIND, parse=claude_code.parse, recognise=claude_code.recognise),
+    RecordImporter(kind=claude_stream.KIND, parse=claude_stream.parse, recognise=claude_stream.recognise),
+    RecordImporter(kind=codex_exec.KIND, parse=codex_exec.parse, recognise=codex_exec.recognise),
+    RecordImporter(kind=codex.KIND, parse=codex.parse, recognise=codex.recognise),
+    RecordImporter(kind=tau.KIND, parse=tau.parse, recognise=tau.recognise),
+    RecordImporter(kind=tau2.KIND, parse=tau2.parse, recognise=tau2.recognise, unpack=tau2.unpack),
+    RecordImporter(kind=langfuse.KIND, parse=langfuse.parse, recognise=langfuse.recognise),
+    RecordImporter(kind=openhands.KIND, parse=openhands.parse, recognise=openhands.recognise),
+    AiSdkImporter(),
+    RecordImporter(kind=medagentbench.KIND, parse=medagentbench.parse, recognise=medagentbench.recognise),
 )
 
 KINDS: Mapping[str, Importer] = MappingProxyType({importer.kind: importer for importer in _IMPORTERS})
