@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from turnout.instrumentation.otel import OtelSink
     from turnout.instrumentation.otlp import otlp_sink
     from turnout.instrumentation.recorder import Recorder
-    from turnout.instrumentation.replay import replay
     from turnout.instrumentation.scope import current_turn
     from turnout.instrumentation.sink import FanOut, Sink
     from turnout.instrumentation.steps import StepHandle
@@ -40,7 +39,6 @@ __all__ = [
     "Usage",
     "current_turn",
     "otlp_sink",
-    "replay",
 ]
 
 _HERE: Final = "turnout.instrumentation"
@@ -62,7 +60,6 @@ _MODULES: Final = {
     "Usage": "turnout.outcomes.facts",
     "current_turn": f"{_HERE}.scope",
     "otlp_sink": f"{_HERE}.otlp",
-    "replay": f"{_HERE}.replay",
 }
 
 

@@ -2,16 +2,10 @@
 
 from abc import ABC, abstractmethod
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
-from opentelemetry.trace import SpanContext
-
-from turnout.instrumentation.guard import guarded
 from turnout.instrumentation.losses import Losses
 from turnout.instrumentation.scope import Scope
-
-if TYPE_CHECKING:
-    from turnout.instrumentation.turn import TurnHandle
 
 
 class Block(ABC):
@@ -19,8 +13,8 @@ class Block(ABC):
 
     __slots__ = ("_scope",)
 
-    def __init__(self) -> None:
-        self._scope = Scope()
+    def __init__(self, scope: Scope | None) -> None:
+        self._scope = scope
 
     @property
     @abstractmethod
@@ -28,34 +22,28 @@ class Block(ABC):
         """Where faults of our own are counted."""
 
     @abstractmethod
-    def _place_now(self) -> "tuple[TurnHandle, SpanContext | None]": ...
-
-    @abstractmethod
-    def _left(self, error: BaseException | None) -> None: ...
+    def _left(self, error: BaseException | None) -> None:
+        """Record the end of the block."""
 
     def __enter__(self) -> Self:
-        self._enter()
+        if self._scope is not None:
+            self._scope.enter()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._leave(error)
+        try:
+            if self._scope is not None:
+                self._scope.leave()
+            self._left(error)
+        except Exception as fault:  # noqa: BLE001 - telemetry never raises into the host
+            self.losses.fault(type(self).__name__, fault)
 
     async def __aenter__(self) -> Self:
-        self._enter()
-        return self
+        return self.__enter__()
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._leave(error)
-
-    @guarded
-    def _enter(self) -> None:
-        self._scope.enter(*self._place_now())
-
-    @guarded
-    def _leave(self, error: BaseException | None) -> None:
-        self._scope.leave()
-        self._left(error)
+        self.__exit__(kind, error, trace)

@@ -1,15 +1,40 @@
 """What an exception that left a turn, a step or a tool says: PURE, from exceptions to facts. Its text is kept nowhere."""
 
 import asyncio
-from collections.abc import Callable
 from typing import Final
 
-from turnout.outcomes.facts import Claim, Instant, Layer, Limits, Requester, StepError, StopMode, StopRecord
+from turnout.outcomes.facts import (
+    Claim,
+    Instant,
+    Layer,
+    Limits,
+    Requester,
+    Step,
+    StepError,
+    StopMode,
+    StopRecord,
+    TurnFacts,
+)
+from turnout.outcomes.phrases import without_text
 
 CUTS: Final = (asyncio.CancelledError, GeneratorExit, KeyboardInterrupt, SystemExit)
 """Exceptions that end work from outside: what they pass through did not fail, it was cut."""
 
 _NANOS_PER_SECOND = 1_000_000_000
+
+
+def error_without_text(error: StepError) -> StepError:
+    """The error with the known phrase of its message alone."""
+    if error.message is None:
+        return error
+    stripped = without_text(TurnFacts(turn_id="", steps=(Step(error=error),))).steps[0].error
+    assert stripped is not None
+    return stripped
+
+
+def claim_without_text(claim: Claim) -> Claim:
+    """The claim with the known phrase of its message alone."""
+    return claim if claim.message is None else without_text(TurnFacts(turn_id="", claims=(claim,))).claims[0]
 
 
 def type_name(error: BaseException) -> str:
@@ -18,9 +43,9 @@ def type_name(error: BaseException) -> str:
     return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
 
 
-def step_error(error: BaseException, phrase: Callable[[str], str | None]) -> StepError:
+def step_error(error: BaseException) -> StepError:
     """A failed model request: class and status, and the known phrase in its code or text, if it holds one."""
-    return StepError(type=type_name(error), status=http_status(error), message=phrase(_words(error)))
+    return error_without_text(StepError(type=type_name(error), status=http_status(error), message=_words(error)))
 
 
 def http_status(error: BaseException) -> int | None:
@@ -50,7 +75,6 @@ def claim_of(
     limits: Limits | None,
     passed_a_step: bool,
     stopping: bool,
-    phrase: Callable[[str], str | None],
 ) -> Claim | None:
     """What an exception that left the turn claims of its end.
 
@@ -67,7 +91,8 @@ def claim_of(
         return Claim(by=Layer.HOST, reason="time_budget" if spent else "cancelled", at=at, error_type=name)
     if isinstance(error, TimeoutError) and not passed_a_step:
         return Claim(by=Layer.HOST, reason="timeout", at=at, error_type=name)
-    return Claim(by=Layer.RUNTIME, reason="error", at=at, error_type=name, message=phrase(_words(error)))
+    claim = Claim(by=Layer.RUNTIME, reason="error", at=at, error_type=name, message=_words(error))
+    return claim_without_text(claim)
 
 
 def _words(error: BaseException) -> str:

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Final
 
 from opentelemetry.trace import SpanContext
-from turnout.outcomes.record import turn_record
 
 from turnout.instrumentation.sink import EndedTurn, OpenTurn, Place
 from turnout.outcomes.facts import Step, ToolCall
+from turnout.outcomes.record import turn_record
 
 _FLAGS: Final = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_CLOEXEC", 0)
 

@@ -14,7 +14,6 @@ from opentelemetry.sdk.trace.sampling import Decision, Sampler
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import NonRecordingSpan, SpanContext, SpanKind, set_span_in_context
 from opentelemetry.trace.status import Status, StatusCode
-from turnout.outcomes.record import turn_record
 
 from turnout.instrumentation import attributes as names
 from turnout.instrumentation.batch import BATCHING, Batch, Batching
@@ -32,6 +31,7 @@ from turnout.instrumentation.spans import (
     turn_error,
 )
 from turnout.outcomes.facts import Instant, Step, ToolCall
+from turnout.outcomes.record import turn_record
 
 _UNSET: Final = Status()
 _ERROR: Final = Status(StatusCode.ERROR)

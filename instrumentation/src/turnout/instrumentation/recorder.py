@@ -12,7 +12,6 @@ from typing import Any, Final, Protocol
 
 from opentelemetry import trace
 from opentelemetry.trace import INVALID_SPAN_CONTEXT, SpanContext, TraceFlags
-from turnout.outcomes.phrases import known_phrase
 
 from turnout.instrumentation import attributes as names
 from turnout.instrumentation.batch import call_if_alive
@@ -21,6 +20,7 @@ from turnout.instrumentation.losses import LOSSES, Losses
 from turnout.instrumentation.scope import current_turn
 from turnout.instrumentation.sink import Place, Sink
 from turnout.instrumentation.spans import span_name
+from turnout.instrumentation.texts import text
 from turnout.instrumentation.turn import TurnHandle
 from turnout.outcomes.facts import Limits
 
@@ -137,31 +137,27 @@ class Recorder:
             parent_turn_id: the turn whose tool call starts this one; the current turn where none is given.
             source: what records this turn, where it is not the recorder's own source.
         """
-        parent = current_turn()
-        if parent_turn_id is None and parent is not None and not parent.ended:
-            parent_turn_id = parent.turn_id
+        parent = self._parent(parent_turn_id)
+        place = self._place(span_name(names.INVOKE_AGENT, text(agent)))
         given: dict[str, Any] = {
-            "turn_id": turn_id or self._ids.turn_id(),
-            "root_turn_id": root_turn_id,
-            "parent_turn_id": parent_turn_id,
-            "continues_turn_id": continues.turn_id if isinstance(continues, TurnHandle) else continues,
-            "conversation_id": conversation_id,
+            "turn_id": text(turn_id) or self._ids.turn_id(),
+            "root_turn_id": text(root_turn_id),
+            "parent_turn_id": parent.turn_id if parent is not None else text(parent_turn_id),
+            "continues_turn_id": continues.turn_id if isinstance(continues, TurnHandle) else text(continues),
+            "conversation_id": text(conversation_id),
+            "trace_id": f"{place.context.trace_id:032x}" if place is not None else None,
             "user_id": self.digest(user_id) if user_id is not None else None,
             "service": self._service,
             "environment": self._environment,
-            "agent": agent,
-            "agent_version": agent_version,
+            "agent": text(agent),
+            "agent_version": text(agent_version),
             "source": source or self._source,
             "attended": attended,
             "started_at": self.now(),
             "limits": limits,
         }
-        place = self._place(span_name(names.INVOKE_AGENT, agent))
-        if place is not None:
-            given["trace_id"] = f"{place.context.trace_id:032x}"
-        values = {key: value for key, value in given.items() if value is not None}
-        turn = TurnHandle(self, place, values, agent_id)
-        if parent is not None and parent_turn_id == parent.turn_id:
+        turn = TurnHandle(self, place, given, agent_id)
+        if parent is not None:
             parent.child(turn.turn_id)
         turn.opened()
         return turn
@@ -181,16 +177,12 @@ class Recorder:
         """Hand a record to the sink."""
         hand_on(self.sink)
 
-    def digest(self, text: str | bytes) -> str | None:
+    def digest(self, words: str | bytes) -> str | None:
         """The keyed hash of a text, if there is a key."""
         if self._hash_key is None:
             return None
-        raw = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+        raw = words if isinstance(words, bytes) else str(words).encode("utf-8", "surrogatepass")
         return hmac.new(self._hash_key, raw, hashlib.sha256).hexdigest()[:32]
-
-    def phrase(self, text: str) -> str | None:
-        """The known phrase in a text, if it holds one."""
-        return known_phrase(text)
 
     def place_under(self, parent: Place) -> Place:
         """A new span's place under another's."""
@@ -198,14 +190,26 @@ class Recorder:
         child = SpanContext(context.trace_id, self._ids.span_id(), is_remote=False, trace_flags=context.trace_flags)
         return Place(child, context)
 
+    def _parent(self, parent_turn_id: str | None) -> TurnHandle | None:
+        parent = current_turn()
+        if parent is None or parent.ended or parent_turn_id not in (None, parent.turn_id):
+            return None
+        return parent
+
     def _place(self, name: str) -> Place | None:
-        around = trace.get_current_span().get_span_context()
-        parent = around if around.is_valid else None
         if not self.sink.traces:
             return None
+        around = trace.get_current_span().get_span_context()
+        parent = around if around.is_valid else None
         trace_id = parent.trace_id if parent is not None else self._ids.trace_id()
-        span_id = self._ids.span_id()
-        context = SpanContext(trace_id, span_id, is_remote=False, trace_flags=_SAMPLED)
-        if not self.sink.samples(context, parent, name):
-            context = SpanContext(trace_id, span_id, is_remote=False, trace_flags=_NOT_SAMPLED)
+        context = SpanContext(trace_id, self._ids.span_id(), is_remote=False, trace_flags=_SAMPLED)
+        if not self._samples(context, parent, name):
+            context = SpanContext(trace_id, context.span_id, is_remote=False, trace_flags=_NOT_SAMPLED)
         return Place(context, parent)
+
+    def _samples(self, context: SpanContext, parent: SpanContext | None, name: str) -> bool:
+        try:
+            return self.sink.samples(context, parent, name)
+        except Exception as fault:  # noqa: BLE001 - a sink's fault is not the host's
+            self.losses.fault("samples", fault)
+            return True

@@ -4,10 +4,10 @@ import random
 import re
 
 from opentelemetry.trace import SpanContext, TraceFlags
-from turnout.outcomes.phrases import without_text
 
 from turnout.instrumentation.sink import EndedTurn, OpenTurn, Place, Sink
 from turnout.outcomes.facts import TurnFacts
+from turnout.outcomes.phrases import without_text
 
 _TRACE_ID = re.compile(r"[0-9a-f]{32}")
 

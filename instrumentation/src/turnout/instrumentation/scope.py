@@ -12,24 +12,26 @@ _TURN: Final = create_key("turnout-turn")
 
 
 class Scope:
-    """Makes a turn (and its span, where it has one) current while the host's block runs.
+    """Makes a turn and a span of it current while the host's block runs.
 
     Leaving a block in another context than it was entered in (an async generator that is closed from elsewhere) changes nothing
     there, and logs nothing.
     """
 
-    __slots__ = ("_before", "_inside")
+    __slots__ = ("_before", "_inside", "_span", "_turn")
 
-    def __init__(self) -> None:
+    def __init__(self, turn: "TurnHandle", span: SpanContext | None) -> None:
+        self._turn = turn
+        self._span = span
         self._before: Context | None = None
         self._inside: Context | None = None
 
-    def enter(self, turn: "TurnHandle", span: SpanContext | None) -> None:
+    def enter(self) -> None:
         """Make the turn and the span current."""
         before = get_current()
-        inside = set_value(_TURN, turn, before)
-        if span is not None:
-            inside = set_span_in_context(NonRecordingSpan(span), inside)
+        inside = set_value(_TURN, self._turn, before)
+        if self._span is not None:
+            inside = set_span_in_context(NonRecordingSpan(self._span), inside)
         self._before, self._inside = before, inside
         attach(inside)
 

@@ -4,10 +4,10 @@ from collections.abc import Callable
 from typing import Protocol
 
 from opentelemetry.trace import SpanContext
-from turnout.outcomes.classify import classify
 
 from turnout.instrumentation.columns import Value, end_attributes
 from turnout.instrumentation.losses import LOSSES, Losses
+from turnout.outcomes.classify import classify
 from turnout.outcomes.facts import Step, ToolCall, TurnFacts
 from turnout.outcomes.verdict import Verdict
 

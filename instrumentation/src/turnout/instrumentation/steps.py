@@ -2,12 +2,12 @@
 
 from typing import TYPE_CHECKING, Any
 
-from opentelemetry.trace import SpanContext
-
 from turnout.instrumentation.block import Block
-from turnout.instrumentation.failures import CUTS, step_error
+from turnout.instrumentation.failures import CUTS, error_without_text, step_error
 from turnout.instrumentation.guard import guarded
 from turnout.instrumentation.losses import Losses
+from turnout.instrumentation.scope import Scope
+from turnout.instrumentation.texts import text
 from turnout.instrumentation.tools import ToolHandle
 from turnout.outcomes.facts import AttemptEnd, Output, Refusal, Step, StepError, ToolStatus, Usage
 
@@ -22,17 +22,17 @@ class StepHandle(Block):
     failure (or, for a cancellation, as its abortion), and lets it pass on.
     """
 
-    __slots__ = ("_closed", "_emitted", "_place", "_response_model", "_tools", "_turn", "_values", "index")
+    __slots__ = ("_emitted", "_place", "_response_model", "_tools", "_turn", "_values", "index")
 
     def __init__(self, turn: "TurnHandle", index: int, values: dict[str, Any]) -> None:
-        super().__init__()
         self.index = index
         self._turn = turn
         self._values = values
         self._tools: list[ToolHandle] = []
         self._response_model: str | None = None
         self._place = turn.new_place()
-        self._closed = self._emitted = False
+        self._emitted = False
+        super().__init__(Scope(turn, self._place.context) if self._place is not None else None)
 
     @property
     def losses(self) -> Losses:
@@ -76,42 +76,39 @@ class StepHandle(Block):
             reasoning_in_output: ``output_tokens`` already includes the reasoning tokens (the default).
             max_output_tokens: the output cap of the request, where it was not known at the start.
         """
+        given = {
+            "finish_reason": text(finish_reason),
+            "raw_finish_reason": text(raw_finish_reason),
+            "usage": usage,
+            "output": Output(text_chars=len(output), parts=1 if output else 0) if isinstance(output, str) else output,
+            "refusal": _refusal(refusal) if refusal is not None else None,
+            "message_id": text(message_id),
+            "cost_usd": cost_usd,
+            "stream_complete": stream_complete,
+            "cache_in_input": cache_in_input,
+            "reasoning_in_output": reasoning_in_output,
+        }
         values = self._values
-        values.setdefault("ended_at", self._turn.now())
+        if "ended_at" in values:
+            self._keep(**given)
+        else:
+            values["ended_at"] = self._turn.now()
+            values.update(given)
         if response_model is not None:
             self._response_model = response_model
-        self._keep(
-            finish_reason=finish_reason,
-            raw_finish_reason=raw_finish_reason,
-            usage=usage,
-            output=Output(text_chars=len(output), parts=1 if output else 0) if isinstance(output, str) else output,
-            refusal=self._refusal(refusal),
-            message_id=message_id,
-            request_id=request_id,
-            model=model,
-            cost_usd=cost_usd,
-            stream_complete=stream_complete,
-            cache_in_input=cache_in_input,
-            reasoning_in_output=reasoning_in_output,
-            max_output_tokens=max_output_tokens,
-        )
+        self._keep(model=text(model), request_id=request_id, max_output_tokens=max_output_tokens)
         self._turn.changed()
 
     @guarded
     def failed(self, error: BaseException | StepError) -> None:
         """Record that the request failed; of an exception its class, its status and known phrases are kept."""
-        if isinstance(error, StepError):
-            self._keep(error=self._turn.strip_error(error))
-        else:
-            self._keep(error=step_error(error, self._turn.phrase))
-        self._values.setdefault("ended_at", self._turn.now())
+        self._end(error=error_without_text(error) if isinstance(error, StepError) else step_error(error))
         self._turn.changed()
 
     @guarded
     def aborted(self) -> None:
         """Record that the request was cancelled in flight."""
-        self._values["aborted"] = True
-        self._values.setdefault("ended_at", self._turn.now())
+        self._end(aborted=True)
         self._turn.changed()
 
     @guarded
@@ -155,12 +152,15 @@ class StepHandle(Block):
             status=status,
         )
         self._tools.append(call)
-        self._emit_when_finished()
+        if "ended_at" in self._values:
+            self._emit()
         return call
 
+    @guarded
     def close(self) -> None:
         """End the step without a context manager; a step that its turn finds open is closed by it."""
-        self._close()
+        self._end()
+        self._emit()
 
     def facts(self) -> Step:
         """What is recorded of the step so far."""
@@ -175,42 +175,35 @@ class StepHandle(Block):
         """Whether the request has ended: answered, failed or aborted."""
         return "ended_at" in self._values
 
-    def _place_now(self) -> "tuple[TurnHandle, SpanContext | None]":
-        return self._turn, self._place.context if self._place is not None else None
-
     def _left(self, error: BaseException | None) -> None:
         if error is not None and not self.finished:
             if isinstance(error, CUTS):
-                self.aborted()
+                self._end(aborted=True)
             else:
-                self.failed(error)
+                self._end(error=step_error(error))
                 self._turn.failed_step(error)
-        self._close()
-
-    @guarded
-    def _close(self) -> None:
-        if self._closed:
-            return
-        self._closed = True
-        self._values.setdefault("ended_at", self._turn.now())
+            self._turn.changed()
+        self._end()
         self._emit()
 
-    def _emit_when_finished(self) -> None:
-        if self.finished:
-            self._emit()
+    def _end(self, **how: object) -> None:
+        values = self._values
+        if "ended_at" not in values:
+            values["ended_at"] = self._turn.now()
+        values.update(how)
 
-    @guarded
+    def _keep(self, **given: object) -> None:
+        self._values.update({key: value for key, value in given.items() if value is not None})
+
     def _emit(self) -> None:
-        if not self._emitted:
+        if self._place is not None and not self._emitted:
             self._emitted = True
             self._turn.emit_step(self.facts(), self._place, self._response_model)
 
-    def _refusal(self, refusal: Refusal | str | bool | None) -> Refusal | None:
-        if isinstance(refusal, Refusal):
-            return self._turn.strip_refusal(refusal)
-        if isinstance(refusal, str):
-            return Refusal(category=refusal or None)
-        return Refusal() if refusal else None
 
-    def _keep(self, **values: object) -> None:
-        self._values.update({key: value for key, value in values.items() if value is not None})
+def _refusal(refusal: Refusal | str | bool | None) -> Refusal | None:
+    if isinstance(refusal, Refusal):
+        return Refusal(category=refusal.category)
+    if isinstance(refusal, str):
+        return Refusal(category=refusal or None)
+    return Refusal() if refusal else None

@@ -2,13 +2,12 @@
 
 from typing import TYPE_CHECKING, Any
 
-from opentelemetry.trace import SpanContext
-
 from turnout.instrumentation.block import Block
 from turnout.instrumentation.failures import CUTS, type_name
 from turnout.instrumentation.guard import guarded
 from turnout.instrumentation.losses import Losses
-from turnout.instrumentation.sink import Place
+from turnout.instrumentation.scope import Scope
+from turnout.instrumentation.texts import text
 from turnout.outcomes.facts import ToolCall, ToolStatus
 
 if TYPE_CHECKING:
@@ -27,12 +26,12 @@ class ToolHandle(Block):
     __slots__ = ("_emitted", "_place", "_step", "_turn", "_values")
 
     def __init__(self, turn: "TurnHandle", step: int) -> None:
-        super().__init__()
         self._turn = turn
         self._step = step
-        self._values: dict[str, Any] = {}
-        self._place: Place | None = turn.new_place()
+        self._values: dict[str, Any] = {"status": ToolStatus.RUNNING, "started_at": turn.now()}
+        self._place = turn.new_place()
         self._emitted = False
+        super().__init__(Scope(turn, self._place.context) if self._place is not None else None)
 
     @property
     def losses(self) -> Losses:
@@ -52,19 +51,16 @@ class ToolHandle(Block):
         status: ToolStatus | str = ToolStatus.RUNNING,
     ) -> None:
         """Record what the call is."""
-        values = self._values
-        values.setdefault("started_at", self._turn.now())
-        values["status"] = ToolStatus.RUNNING
         described = {
-            "name": name,
-            "id": id,
+            "name": text(name),
+            "id": text(id),
             "arguments_digest": self._turn.digest(arguments) if arguments is not None else None,
             "arguments_valid": arguments_valid,
             "mutating": mutating,
             "final": final,
-            "status": ToolStatus(status),
+            "status": status if isinstance(status, ToolStatus) else ToolStatus(status),
         }
-        values.update({key: value for key, value in described.items() if value is not None})
+        self._values.update({key: value for key, value in described.items() if value is not None})
         self._turn.changed()
 
     def ok(self) -> None:
@@ -89,35 +85,36 @@ class ToolHandle(Block):
         arguments_valid: bool | None = None,
     ) -> None:
         """Record the call's status; the last one said stands."""
-        values = self._values
-        values["status"] = settled = ToolStatus(status)
-        if settled in _SETTLED:
-            values["ended_at"] = self._turn.now()
-        given = {"error_type": error_type, "denied_by": denied_by, "arguments_valid": arguments_valid}
-        values.update({key: value for key, value in given.items() if value is not None})
+        self._settle(ToolStatus(status), error_type=error_type, denied_by=denied_by, arguments_valid=arguments_valid)
         self._turn.changed()
 
     def facts(self) -> ToolCall:
         """What is recorded of the call so far."""
         return ToolCall(**self._values)
 
+    @guarded
     def close(self) -> None:
         """End the call without a context manager, as it stands."""
         self._emit()
 
-    def _place_now(self) -> "tuple[TurnHandle, SpanContext | None]":
-        return self._turn, self._place.context if self._place is not None else None
-
     def _left(self, error: BaseException | None) -> None:
         if "ended_at" not in self._values and not isinstance(error, CUTS):
             if error is not None:
-                self.failed(error)
-            elif self._values.get("status") not in _WAITING:
-                self.ok()
+                self._settle(ToolStatus.ERROR, error_type=type_name(error))
+            elif self._values["status"] not in _WAITING:
+                self._settle(ToolStatus.OK)
+            self._turn.changed()
         self._emit()
 
-    @guarded
+    def _settle(self, status: ToolStatus, **how: object) -> None:
+        values = self._values
+        values["status"] = status
+        if status in _SETTLED:
+            values["ended_at"] = self._turn.now()
+        if how:
+            values.update({key: value for key, value in how.items() if value is not None})
+
     def _emit(self) -> None:
-        if not self._emitted:
+        if self._place is not None and not self._emitted:
             self._emitted = True
             self._turn.emit_tool(self._step, self.facts(), self._place)

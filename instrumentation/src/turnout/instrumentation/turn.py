@@ -3,23 +3,21 @@
 import threading
 from typing import TYPE_CHECKING, Any
 
-from opentelemetry.trace import SpanContext
-
 from turnout.instrumentation.block import Block
-from turnout.instrumentation.failures import CUTS, claim_of, stop_of
+from turnout.instrumentation.failures import CUTS, claim_of, claim_without_text, stop_of
 from turnout.instrumentation.guard import guarded
 from turnout.instrumentation.losses import Losses
+from turnout.instrumentation.scope import Scope
 from turnout.instrumentation.sink import EndedTurn, OpenTurn, Place
 from turnout.instrumentation.steps import StepHandle
+from turnout.instrumentation.texts import text
 from turnout.outcomes.facts import (
     CheckVerdict,
     Claim,
     FinishCheck,
     Layer,
-    Refusal,
     Requester,
     Step,
-    StepError,
     StopMode,
     StopRecord,
     TaskResult,
@@ -55,14 +53,16 @@ class TurnHandle(Block):
         "_steps",
         "_stops",
         "_values",
+        "now",
         "turn_id",
     )
 
     def __init__(
         self, recorder: "Recorder", place: Place | None, values: dict[str, Any], agent_id: str | None = None
     ) -> None:
-        super().__init__()
+        super().__init__(Scope(self, place.context if place is not None else None))
         self.turn_id: str = values["turn_id"]
+        self.now = recorder.now
         self._recorder = recorder
         self._place = place
         self._values = values
@@ -101,16 +101,15 @@ class TurnHandle(Block):
             forced_final: the loop disabled the tools because the budget is spent.
             index: counts from 1; given only where the loop counts otherwise than by calls of this method.
         """
-        given = {
+        values: dict[str, Any] = {
             "started_at": self.now(),
-            "model": model,
-            "provider": provider,
-            "api": api,
-            "request_id": request_id,
+            "model": text(model),
+            "provider": text(provider),
+            "api": text(api),
+            "request_id": text(request_id),
             "max_output_tokens": max_output_tokens,
             "forced_final": forced_final,
         }
-        values = {key: value for key, value in given.items() if value is not None}
         with self._lock:
             step = StepHandle(self, index if index is not None else len(self._steps) + 1, values)
             self._steps.append(step)
@@ -134,10 +133,10 @@ class TurnHandle(Block):
 
     @guarded
     def finish_check(self, verdict: CheckVerdict | str, *, by: str | None = None, why: str | None = None) -> None:
-        """Record what a finish hook said of the last step; ``why`` keeps known phrases alone."""
+        """Record what a finish hook said of the last step; ``why`` is free text and goes no further."""
+        del why
         step = self._steps[-1].index if self._steps else None
-        why = self.phrase(why) if why is not None else None
-        self._checks.append(FinishCheck(step=step, verdict=CheckVerdict(verdict), by=by, why=why))
+        self._checks.append(FinishCheck(step=step, verdict=CheckVerdict(verdict), by=by))
         self.changed()
 
     @guarded
@@ -165,10 +164,10 @@ class TurnHandle(Block):
             at=self.now(),
             seq=self._next(),
             error_type=error_type,
-            message=self.phrase(message) if message is not None else None,
+            message=message,
             exit_code=exit_code,
         )
-        self._claims.append(claim)
+        self._claims.append(claim_without_text(claim))
         self.changed()
 
     @guarded
@@ -199,8 +198,7 @@ class TurnHandle(Block):
                 return
             at = self.now()
             self._values["ended_at"] = at
-            if error is not None:
-                self._record_exception(error, at)
+            self._record_exception(error, at)
             self._close_steps(error)
             self._end = EndedTurn(self.facts(), self._open.place, self._open.agent_id)
         self._recorder.emit(lambda sink: sink.turn_ended(self._require_end()))
@@ -220,7 +218,11 @@ class TurnHandle(Block):
     @property
     def verdict(self) -> Verdict | None:
         """How the turn ended, once it has."""
-        return self._end.verdict if self._end is not None else None
+        try:
+            return self._end.verdict if self._end is not None else None
+        except Exception as fault:  # noqa: BLE001 - telemetry never raises into the host
+            self.losses.fault("verdict", fault)
+            return None
 
     @property
     def losses(self) -> Losses:
@@ -243,35 +245,14 @@ class TurnHandle(Block):
             **self._values,
         )
 
-    def _place_now(self) -> "tuple[TurnHandle, SpanContext | None]":
-        return self, self._place.context if self._place is not None else None
-
     def _left(self, error: BaseException | None) -> None:
         self.end(error)
 
     # What the handles of this room ask of each other.
 
-    def now(self) -> int:
-        """The recorder's clock."""
-        return self._recorder.now()
-
-    def phrase(self, text: str) -> str | None:
-        """The known phrase in a text, if it holds one."""
-        return self._recorder.phrase(text)
-
     def digest(self, arguments: str | bytes) -> str | None:
         """The keyed hash of a tool call's arguments, if there is a key."""
         return self._recorder.digest(arguments)
-
-    def strip_error(self, error: StepError) -> StepError:
-        """The error with known phrases alone."""
-        message = self.phrase(error.message) if error.message is not None else None
-        return StepError(type=error.type, status=error.status, message=message, retryable=error.retryable)
-
-    def strip_refusal(self, refusal: Refusal) -> Refusal:
-        """The refusal with known phrases alone."""
-        words = self.phrase(refusal.explanation) if refusal.explanation is not None else None
-        return Refusal(category=refusal.category, explanation=words)
 
     def new_place(self) -> Place | None:
         """A place for a span under the turn's, if the turn has one."""
@@ -281,15 +262,19 @@ class TurnHandle(Block):
         """Remember that an exception on its way out is a step's."""
         self._step_failure = id(error)
 
-    def emit_step(self, step: Step, place: Place | None, response_model: str | None) -> None:
+    def emit_step(self, step: Step, place: Place, response_model: str | None) -> None:
         """Hand a step's end to the sink."""
-        where = place or self._recorder.nowhere
-        self._recorder.emit(lambda sink: sink.step_ended(self._open, step, where, response_model))
+        try:
+            self._recorder.sink.step_ended(self._open, step, place, response_model)
+        except Exception as fault:  # noqa: BLE001 - a sink's fault is not the host's
+            self.losses.fault("step_ended", fault)
 
-    def emit_tool(self, step: int | None, call: ToolCall, place: Place | None) -> None:
+    def emit_tool(self, step: int | None, call: ToolCall, place: Place) -> None:
         """Hand a tool call's end to the sink."""
-        where = place or self._recorder.nowhere
-        self._recorder.emit(lambda sink: sink.tool_ended(self._open, step, call, where))
+        try:
+            self._recorder.sink.tool_ended(self._open, step, call, place)
+        except Exception as fault:  # noqa: BLE001 - a sink's fault is not the host's
+            self.losses.fault("tool_ended", fault)
 
     def opened(self) -> None:
         """Hand the start to the sink."""
@@ -307,7 +292,10 @@ class TurnHandle(Block):
         assert self._end is not None
         return self._end
 
-    def _record_exception(self, error: BaseException, at: int) -> None:
+    @guarded
+    def _record_exception(self, error: BaseException | None, at: int) -> None:
+        if error is None:
+            return
         stop = stop_of(error, at)
         if stop is not None:
             self._stops.append(stop)
@@ -318,7 +306,6 @@ class TurnHandle(Block):
             limits=self._values.get("limits"),
             passed_a_step=self._step_failure == id(error),
             stopping=bool(self._stops),
-            phrase=self.phrase,
         )
         if claim is not None:
             self._claims.append(claim)

@@ -1,0 +1,185 @@
+"""What recording a turn of 6 steps and 5 tool calls costs the agent's process.
+
+`recorder_otel_ratio` compares it with as many bare OpenTelemetry spans of as many attributes, both through a batch to an exporter that
+throws everything away, in turns of one run. The turn's own cost holds all that comes with it: its facts, its verdict, its two events and
+its metrics. With the encoding to OTLP, which happens in another thread but in the same process, it is `recorder_encoded_ratio`.
+"""
+
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from statistics import median
+
+from opentelemetry.exporter.otlp.proto.common._log_encoder import encode_logs
+from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
+from opentelemetry.sdk._logs import ReadableLogRecord
+from opentelemetry.sdk._logs.export import LogRecordExporter, LogRecordExportResult
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
+from opentelemetry.trace import SpanKind
+
+from turnout.instrumentation import FanOut, FileSink, Limits, OtelSink, Output, Recorder, Sink, StructlogSink, Usage
+
+NAMES = ("recorder_otel_ratio", "recorder_encoded_ratio", "recorder_file_us_per_turn", "recorder_otel_us_per_turn")
+STEPS = 6
+TURNS = 300
+ROUNDS = 7
+QUEUE = 1_000_000
+
+
+class NoSpans(SpanExporter):
+    """Takes spans, encodes them if told to, and keeps the last ones."""
+
+    def __init__(self, *, encode: bool) -> None:
+        self.encode = encode
+        self.last: list[ReadableSpan] = []
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        """Throw spans away."""
+        self.last = list(spans)
+        if self.encode:
+            encode_spans(spans).SerializeToString()
+        return SpanExportResult.SUCCESS
+
+    def shutdown(self) -> None:
+        """Nothing is open."""
+
+
+class NoEvents(LogRecordExporter):
+    """Takes events, and encodes them if told to."""
+
+    def __init__(self, *, encode: bool) -> None:
+        self.encode = encode
+
+    def export(self, batch: Sequence[ReadableLogRecord]) -> LogRecordExportResult:
+        """Throw events away."""
+        if self.encode:
+            encode_logs(batch).SerializeToString()
+        return LogRecordExportResult.SUCCESS
+
+    def force_flush(self, timeout_millis: int = 10_000) -> bool:
+        """Nothing is held back."""
+        return timeout_millis >= 0
+
+    def shutdown(self) -> None:
+        """Nothing is open."""
+
+
+def record(recorder: Recorder) -> None:
+    """One turn that works for five steps and answers in the sixth."""
+    with recorder.turn(
+        agent="support", agent_version="7", conversation_id="conversation-1", attended=True, limits=Limits(steps=30)
+    ) as turn:
+        for index in range(1, STEPS + 1):
+            last = index == STEPS
+            with turn.step(
+                model="claude-sonnet-4-5", provider="anthropic", api="messages", max_output_tokens=4096
+            ) as step:
+                step.finish(
+                    finish_reason="stop" if last else "tool-calls",
+                    raw_finish_reason="end_turn" if last else "tool_use",
+                    usage=Usage(input_tokens=1000 * index, output_tokens=80, cache_read_tokens=500),
+                    output=Output(text_chars=400 if last else 0, parts=1),
+                    message_id="message-1",
+                    stream_complete=True,
+                )
+                if not last:
+                    with step.tool_call("search", id="call-1", mutating=False):
+                        pass
+        turn.claim("runtime", "end_turn")
+
+
+def bare(provider: TracerProvider, shapes: Sequence[ReadableSpan]) -> Callable[[], None]:
+    """The same spans by hand: the same names, kinds and attributes, one inside the other, and nothing else."""
+    tracer = provider.get_tracer("bare")
+    *inner, outer = [(span.name, span.kind, dict(span.attributes or {})) for span in shapes]
+
+    def work() -> None:
+        with tracer.start_as_current_span(outer[0], kind=outer[1], attributes=outer[2]):
+            for name, kind, attributes in inner:
+                with tracer.start_as_current_span(name, kind=kind, attributes=attributes):
+                    pass
+
+    return work
+
+
+def shapes() -> list[ReadableSpan]:
+    """The spans of one turn, as the recorder emits them."""
+    exporter = NoSpans(encode=False)
+    recorder = Recorder(sink(exporter, NoEvents(encode=False)))
+    record(recorder)
+    recorder.close()
+    assert len(exporter.last) == 2 * STEPS
+    assert exporter.last[-1].kind is SpanKind.INTERNAL
+    return exporter.last
+
+
+def sink(spans: SpanExporter, events: LogRecordExporter) -> OtelSink:
+    """The OTLP sink but for its exporters."""
+    provider = TracerProvider()
+    meters = MeterProvider([InMemoryMetricReader()])
+    return OtelSink(
+        resource=Resource.create({"service.name": "bench"}),
+        sampler=provider.sampler,
+        spans=spans,
+        events=events,
+        meter=meters.get_meter("bench"),
+    )
+
+
+def us_each(work: Callable[[], None], settle: Callable[[], object], clock: Callable[[], float]) -> float:
+    """Microseconds a call, until all that it queued is gone."""
+    started = clock()
+    for _ in range(TURNS):
+        work()
+    settle()
+    return (clock() - started) / TURNS * 1e6
+
+
+def compared(*, encode: bool) -> tuple[float, float]:
+    """Median microseconds of a recorded turn and of its bare spans, measured in turns; by CPU time of the whole process."""
+    spans = shapes()
+    provider = TracerProvider(resource=Resource.create({"service.name": "bench"}))
+    provider.add_span_processor(BatchSpanProcessor(NoSpans(encode=encode), max_queue_size=QUEUE))
+    recorder = Recorder(sink(NoSpans(encode=encode), NoEvents(encode=encode)))
+    by_hand = bare(provider, spans)
+    ours: list[float] = []
+    theirs: list[float] = []
+    for _ in range(ROUNDS):
+        theirs.append(us_each(by_hand, provider.force_flush, time.process_time))
+        ours.append(us_each(lambda: record(recorder), recorder.flush, time.process_time))
+    recorder.close()
+    provider.shutdown()
+    return median(ours), median(theirs)
+
+
+def through(target: Sink) -> float:
+    """Median microseconds a turn through a sink."""
+    recorder = Recorder(target)
+    spent = [us_each(lambda: record(recorder), recorder.flush, time.process_time) for _ in range(ROUNDS)]
+    recorder.close()
+    return median(spent)
+
+
+def figures() -> Iterator[dict[str, object]]:
+    """Both comparisons, and the file sink alone and beside a structlog sink that nobody listens to."""
+    ours, theirs = compared(encode=False)
+    yield {
+        "name": NAMES[0],
+        "value": round(ours / theirs, 2),
+        "unit": "x",
+        "limit": 1.5,
+        "ratio": round(ours / theirs, 3),
+    }
+    encoded, theirs_encoded = compared(encode=True)
+    yield {"name": NAMES[1], "value": round(encoded / theirs_encoded, 2), "unit": "x"}
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "turns.jsonl"
+        spent = through(FanOut(FileSink(path), StructlogSink()))
+        assert len(path.read_bytes().splitlines()) == TURNS * ROUNDS
+    yield {"name": NAMES[2], "value": round(spent, 1), "unit": "us", "limit": 100}
+    yield {"name": NAMES[3], "value": round(ours, 1), "unit": "us"}

@@ -1,0 +1,290 @@
+"""Telemetry never raises into the host, never holds its exceptions back, and ends every turn."""
+
+import asyncio
+import gc
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
+
+import pytest
+
+from turnout.instrumentation import Losses, Recorder
+from turnout.instrumentation.testing import MemorySink
+from turnout.outcomes.facts import Layer, Limits, Requester, StopMode, ToolStatus
+
+
+class HostError(Exception):
+    """An exception of the host's own."""
+
+
+class StatusError(Exception):
+    """An exception as HTTP clients raise it."""
+
+    status_code = 429
+
+
+class Broken(MemorySink):
+    """A sink whose every method raises."""
+
+    def __getattribute__(self, name: str) -> Any:
+        if name in {"samples", "turn_started", "step_ended", "tool_ended", "turn_ended", "turn_late"}:
+            raise RuntimeError("CANARY")
+        return super().__getattribute__(name)
+
+
+LEAVING = [
+    HostError("x"),
+    KeyboardInterrupt(),
+    SystemExit(3),
+    GeneratorExit(),
+    asyncio.CancelledError(),
+    TimeoutError(),
+]
+
+
+def sync_turn(recorder: Recorder, leave: BaseException | None) -> str:
+    with recorder.turn() as turn, turn.step() as step:
+        step.finish(finish_reason="tool-calls")
+        with step.tool_call("search"):
+            if leave is not None:
+                raise leave
+    return "result"
+
+
+async def async_turn(recorder: Recorder, leave: BaseException | None) -> str:
+    async with recorder.turn() as turn, turn.step() as step:
+        step.finish(finish_reason="tool-calls")
+        async with step.tool_call("search"):
+            if leave is not None:
+                raise leave
+    return "result"
+
+
+def run(coroutine: Any) -> Any:
+    """Drive a coroutine that waits for nothing, so that any exception can leave it."""
+    try:
+        coroutine.send(None)
+    except StopIteration as done:
+        return done.value
+    raise AssertionError("the coroutine waits")
+
+
+@pytest.mark.parametrize("leave", LEAVING, ids=lambda error: type(error).__name__)
+@pytest.mark.parametrize("sink", [MemorySink, Broken])
+def test_the_hosts_exception_arrives_unchanged(
+    leave: BaseException, sink: Callable[[], MemorySink], make_recorder: Any
+) -> None:
+    """The very same object leaves the block, whether telemetry works or not."""
+    for drive in (sync_turn, lambda recorder, error: run(async_turn(recorder, error))):
+        with pytest.raises(type(leave)) as raised:
+            drive(make_recorder(sink()), leave)
+        assert raised.value is leave
+        assert raised.value.__cause__ is None
+        assert raised.value.__context__ is None
+
+
+@pytest.mark.parametrize("leave", LEAVING, ids=lambda error: type(error).__name__)
+def test_a_turn_that_an_exception_leaves_open_ends_with_a_verdict(
+    leave: BaseException, memory: MemorySink, make_recorder: Any
+) -> None:
+    """Exactly one end, and never a success."""
+    with pytest.raises(type(leave)):
+        sync_turn(make_recorder(memory), leave)
+    (ended,) = memory.ended
+    assert memory.late == []
+    assert ended.verdict.outcome not in ("completed", "yielded")
+
+
+def test_the_hosts_result_is_its_own(make_recorder: Any) -> None:
+    """A broken sink changes no result."""
+    recorder = make_recorder(Broken())
+    assert sync_turn(recorder, None) == "result"
+    assert run(async_turn(recorder, None)) == "result"
+
+
+def test_a_broken_sink_is_counted(make_recorder: Any, losses: Losses, warnings: list[str]) -> None:
+    """What is lost is known, without the words of the exception."""
+    sync_turn(make_recorder(Broken()), None)
+    assert sum(losses.totals().values()) > 0
+    assert "CANARY" not in str(losses.totals()) + str(warnings)
+
+
+@pytest.mark.parametrize(
+    "say",
+    [
+        lambda turn: turn.stop("sideways"),
+        lambda turn: turn.stop(by="nobody"),
+        lambda turn: turn.finish_check("perhaps"),
+        lambda turn: turn.claim("oracle", "end_turn"),
+        lambda turn: turn.step().tool_call("search", status="confused"),
+        lambda turn: turn.step().tool_call("search", arguments=object()),
+        lambda turn: turn.step().tool_call("search").settle("confused"),
+        lambda turn: turn.step().finish(output=object()),
+        lambda turn: turn.step().failed("not an error"),
+    ],
+)
+def test_wrong_values_are_counted_and_do_not_raise(
+    say: Callable[[Any], object], memory: MemorySink, make_recorder: Any, losses: Losses
+) -> None:
+    """A slip in the telling does not end the agent's work, nor the turn's record."""
+    with make_recorder(memory, hash_key=b"key").turn() as turn:
+        say(turn)
+    assert len(memory.ended) == 1
+    assert losses.totals() or memory.ended[0].facts.steps
+
+
+@pytest.mark.parametrize(
+    ("leave", "layer", "reason", "error_type"),
+    [
+        (HostError("x"), Layer.RUNTIME, "error", "tests.instrumentation.test_promises.HostError"),
+        (asyncio.CancelledError(), Layer.HOST, "cancelled", "asyncio.exceptions.CancelledError"),
+        (TimeoutError(), Layer.HOST, "timeout", "TimeoutError"),
+    ],
+    ids=["error", "cancelled", "timeout"],
+)
+def test_an_exception_is_a_claim(
+    leave: BaseException, layer: Layer, reason: str, error_type: str, memory: MemorySink, make_recorder: Any
+) -> None:
+    """Who ended the turn is said by what left it."""
+    with pytest.raises(type(leave)):
+        sync_turn(make_recorder(memory), leave)
+    (claim,) = memory.turns[0].claims
+    assert (claim.by, claim.reason, claim.message) == (layer, reason, None)
+    assert claim.error_type is not None
+    assert claim.error_type.split(".")[-1] == error_type.rsplit(".", maxsplit=1)[-1]
+
+
+def test_a_persons_ctrl_c_is_a_request_to_stop(memory: MemorySink, make_recorder: Any) -> None:
+    """It is the person who stops, not a layer that fails."""
+    with pytest.raises(KeyboardInterrupt):
+        sync_turn(make_recorder(memory), KeyboardInterrupt())
+    (facts,) = memory.turns
+    (stop,) = facts.stop_requests
+    assert (stop.by, stop.mode, stop.reason) == (Requester.USER, StopMode.IMMEDIATE, "user_stop")
+    assert (facts.claims, memory.verdicts[0].outcome) == ((), "stopped")
+
+
+def test_a_cancellation_after_a_stop_is_that_stop(memory: MemorySink, make_recorder: Any) -> None:
+    """The host cancels the task because the person pressed stop; that is one end, the person's."""
+    with pytest.raises(asyncio.CancelledError):  # noqa: PT012, SIM117 - the block is what is tested
+        with make_recorder(memory).turn() as turn, turn.step():
+            turn.stop()
+            raise asyncio.CancelledError
+    assert memory.turns[0].claims == ()
+    assert (memory.verdicts[0].outcome, memory.verdicts[0].cause) == ("stopped", "stopped_by_user")
+
+
+def test_a_cancellation_at_the_time_limit_is_a_spent_budget(memory: MemorySink, make_recorder: Any) -> None:
+    """Inside, a timeout is only a cancellation; the limit that the turn carries tells them apart."""
+    with pytest.raises(asyncio.CancelledError):  # noqa: SIM117 - the block is what is tested
+        with make_recorder(memory).turn(limits=Limits(seconds=2.0)) as turn, turn.step():
+            raise asyncio.CancelledError
+    assert (memory.verdicts[0].outcome, memory.verdicts[0].budget_kind) == ("budget", "time")
+
+
+def test_a_request_that_fails_is_the_steps_error(memory: MemorySink, make_recorder: Any) -> None:
+    """Class and HTTP status are kept, of the words only known phrases."""
+    with pytest.raises(StatusError):  # noqa: SIM117 - the block is what is tested
+        with make_recorder(memory).turn() as turn, turn.step():
+            raise StatusError("CANARY: rate limit reached")
+    error = memory.turns[0].steps[0].error
+    assert error is not None
+    assert (error.status, error.type and error.type.split(".")[-1]) == (429, "StatusError")
+    assert "CANARY" not in (error.message or "")
+    assert (memory.verdicts[0].outcome, memory.verdicts[0].cause) == ("error", "rate_limit")
+
+
+def test_a_timeout_of_the_request_is_no_timeout_of_the_turn(memory: MemorySink, make_recorder: Any) -> None:
+    """The provider did not answer in time; nobody's budget is spent."""
+    with pytest.raises(TimeoutError):  # noqa: SIM117 - the block is what is tested
+        with make_recorder(memory).turn() as turn, turn.step():
+            raise TimeoutError
+    assert (memory.verdicts[0].outcome, memory.verdicts[0].cause) == ("error", "timeout")
+
+
+def test_a_request_that_is_cut_is_aborted_and_a_call_that_is_cut_keeps_running(
+    memory: MemorySink, make_recorder: Any
+) -> None:
+    """Neither failed: nobody knows how far they came."""
+    with pytest.raises(asyncio.CancelledError):  # noqa: PT012, SIM117 - the block is what is tested
+        with make_recorder(memory).turn() as turn, turn.step() as step:
+            with step.tool_call("write", mutating=True):
+                raise asyncio.CancelledError
+    (facts,) = memory.turns
+    assert (facts.steps[0].aborted, facts.steps[0].error) == (True, None)
+    call = facts.steps[0].tool_calls[0]
+    assert (call.status, call.ended_at, call.error_type) == (ToolStatus.RUNNING, None, None)
+
+
+def test_a_tools_exception_settles_the_call(memory: MemorySink, make_recorder: Any) -> None:
+    """The loop that catches it goes on with a settled call."""
+    with make_recorder(memory).turn() as turn, turn.step() as step:
+        step.finish(finish_reason="tool-calls")
+        with pytest.raises(HostError), step.tool_call("search"):
+            raise HostError("CANARY")
+    call = memory.turns[0].steps[0].tool_calls[0]
+    assert (call.status, call.error_type and call.error_type.split(".")[-1]) == (ToolStatus.ERROR, "HostError")
+
+
+def test_what_comes_after_the_end_is_taken(recorder: Recorder, emitted: Any) -> None:
+    """The end is emitted once; what came late is emitted as such, with the whole facts."""
+    with recorder.turn() as turn:
+        step = turn.step(model="m")
+        step.finish(finish_reason="tool-calls")
+        call = step.tool_call("search")
+        turn.stop()
+    call.ok()
+    turn.claim("host", "end_turn")
+    assert emitted.event_names() == ["agent.turn.start", "agent.turn.end", "agent.turn.late", "agent.turn.late"]
+    end, first, last = [event.log_record.body for event in emitted.events[1:]]
+    assert end["steps"][0]["tool_calls"][0]["status"] == "running"
+    assert first["steps"][0]["tool_calls"][0]["status"] == "ok"
+    assert last["claims"][0]["reason"] == "end_turn"
+    assert first["ended_at"] == end["ended_at"]
+
+
+def test_a_second_end_changes_nothing(memory: MemorySink, make_recorder: Any) -> None:
+    """Exactly one end, whoever ends it again."""
+    with make_recorder(memory).turn() as turn:
+        turn.end()
+    turn.end(HostError("x"))
+    assert (len(memory.ended), memory.late) == (1, [])
+    assert memory.turns[0].claims == ()
+
+
+def test_an_abandoned_stream_ends_its_turn(memory: MemorySink, make_recorder: Any) -> None:
+    """A consumer that stops reading leaves no turn open, and no success behind."""
+    recorder = make_recorder(memory)
+
+    def stream() -> Iterator[str]:
+        with recorder.turn() as turn, turn.step(model="m") as step:
+            yield "one"
+            yield "two"
+            step.finish(finish_reason="stop")
+
+    for _ in stream():
+        break
+    gc.collect()
+    assert (memory.turns[0].steps[0].aborted, memory.verdicts[0].outcome) == (True, "interrupted")
+
+
+def test_a_stream_that_is_closed_from_another_task_leaves_that_tasks_context_alone(
+    memory: MemorySink, make_recorder: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    """An async generator is finished wherever it is collected; nothing is logged about it."""
+    recorder = make_recorder(memory)
+
+    async def stream() -> AsyncIterator[str]:
+        async with recorder.turn() as turn, turn.step(model="m"):
+            yield "one"
+            yield "two"
+
+    async def main() -> None:
+        reading = stream()
+        assert await anext(reading) == "one"
+        with recorder.turn() as mine:
+            await asyncio.create_task(reading.aclose())  # type: ignore[attr-defined]
+            assert mine.ended is False
+
+    asyncio.run(main())
+    assert len(memory.ended) == 2
+    assert caplog.messages == []
