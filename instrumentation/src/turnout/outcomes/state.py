@@ -47,12 +47,16 @@ class Metadata:
     resumable: Resumable | None = None
 
 
+NO_METADATA = Metadata()
+"""A turn that has not ended, or whose worker died."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
     """A turn as its message shows it."""
 
     running: bool
-    metadata: Metadata = Metadata()
+    metadata: Metadata = NO_METADATA
     tools: tuple[ToolPart, ...] = ()
     attended: bool | None = None
 

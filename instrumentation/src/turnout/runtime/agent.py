@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from turnout.outcomes.facts import Limits, Usage
 from turnout.runtime.hooks import FinishHook
-from turnout.runtime.messages import Message
+from turnout.runtime.messages import Message, UserMessage
 from turnout.runtime.model import Model
 from turnout.runtime.request import Compactor, RetryPolicy
 from turnout.runtime.tools import Tool
@@ -43,3 +43,9 @@ class TurnTask:
     continues: str | None = None
     root_turn_id: str | None = None
     parent_turn_id: str | None = None
+
+    @property
+    def first_own_message(self) -> int:
+        """Where the turn's own messages begin: at its user message, or after what a recovery found."""
+        own = bool(self.messages) and isinstance(self.messages[-1], UserMessage) and self.root_turn_id is None
+        return len(self.messages) - own

@@ -89,7 +89,7 @@ class TurnLog:
         self._record.end()
         now = self._clock.now()
         claim = Claim(by=Layer.RUNTIME, reason=reason, status=status, at=now, seq=self._next())
-        self._keep(claims=(*self._facts.claims, claim), ended_at=now)
+        self._keep(claims=(*self._facts.claims, claim), ended_at=now, open=False)
 
     def tell(self) -> None:
         """Hand the facts on."""

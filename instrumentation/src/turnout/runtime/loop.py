@@ -109,6 +109,7 @@ class Loop:
             for request, end in zip(requests, ends, strict=True)
             if end.content is not None
         ]
+        self.log.tell()
         turn_yield = self._yielded(requests, ends)
         if any(end.misses for end in ends):
             return StepFacts(turn_yield, PrerequisiteMiss(), self._constraint())

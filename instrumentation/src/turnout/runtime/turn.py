@@ -17,10 +17,10 @@ from turnout.runtime.recorder import Recorder, TurnRecord
 from turnout.runtime.request import Seam
 from turnout.runtime.silent import SILENT
 from turnout.runtime.steering import Controls
-from turnout.runtime.transcript import TranscriptStore
+from turnout.runtime.transcript import Keeper, TranscriptStore
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TurnResult:
     """How a turn ended, and what is left of it."""
 
@@ -32,12 +32,18 @@ class TurnResult:
     """Messages that arrived too late to be read; they belong to the next turn."""
     failure: ModelError | None
     """The last request's failure, where it failed."""
+    log: TurnLog
+    """Where what becomes known after the end is told."""
     works: tuple[asyncio.Task[None], ...]
 
-    async def work_ended(self) -> None:
-        """Wait until nothing that the turn started is left; that the turn ended is another fact, and an earlier one."""
+    async def work_ended(self) -> TurnFacts:
+        """Wait until nothing that the turn started is left, and tell the facts with it.
+
+        That the turn ended is another fact, and an earlier one.
+        """
         if self.works:
             await asyncio.wait(self.works)
+        return self.log.facts
 
 
 class Turn:
@@ -74,7 +80,15 @@ class Turn:
             self._controls.stop.close()
             unread = self._controls.inbox.close()
         loop = self._loop
-        return TurnResult(decision, loop.log.facts, tuple(loop.messages), unread, loop.failure, tuple(loop.calls.works))
+        return TurnResult(
+            decision=decision,
+            facts=loop.log.facts,
+            messages=tuple(loop.messages),
+            unread=unread,
+            failure=loop.failure,
+            log=loop.log,
+            works=tuple(loop.calls.works),
+        )
 
 
 def start_turn(
@@ -92,7 +106,13 @@ def start_turn(
     """
     clock = clock or SystemClock()
     controls = controls or Controls()
-    log = TurnLog(_first_facts(agent, task, clock), clock, _record(recorder or SILENT, agent, task), lambda _: None)
+    messages = list(task.messages)
+    log = TurnLog(
+        _first_facts(agent, task, clock),
+        clock,
+        _record(recorder or SILENT, agent, task),
+        Keeper(store, messages, task.first_own_message) if store is not None else _kept_by_nobody,
+    )
     loop = Loop(
         agent=agent,
         task=task,
@@ -101,7 +121,7 @@ def start_turn(
         clock=clock,
         seam=Seam(agent.model, controls.stop, clock, retry=agent.retry, compact=agent.compact),
         calls=Calls(agent, task.turn_id, controls.stop),
-        messages=list(task.messages),
+        messages=messages,
         reader=store,
     )
     return Turn(loop, controls)
@@ -118,6 +138,10 @@ async def run_turn(
 ) -> TurnResult:
     """Take one turn to its end; a cancellation ends it and goes on to the caller."""
     return await start_turn(agent, task, controls=controls, recorder=recorder, store=store, clock=clock)
+
+
+def _kept_by_nobody(_: TurnFacts) -> None:
+    """A turn without a store is not kept."""
 
 
 def _first_facts(agent: Agent, task: TurnTask, clock: Clock) -> TurnFacts:
