@@ -1,0 +1,202 @@
+"""JSON of the two contracts: bytes to turn facts, turn facts and verdicts to bytes.
+
+``null`` and an empty string mean "not recorded" wherever they stand; an empty object still stands for the thing (an empty
+``refusal`` is a refusal). Unknown keys are kept out and named, never an error.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import UnionType
+from typing import Any, Final, TypeAlias, Union, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from turnout.outcomes.facts import TURN_SCHEMA, Step, TurnFacts
+from turnout.outcomes.instants import parse_instant
+from turnout.outcomes.record import INSTANTS, turn_record, verdict_record
+from turnout.outcomes.verdict import Verdict
+from turnout.pipeline.errors import TurnoutError
+
+_SPELLED: Final = {"yield": "yield_"}
+_SHOWN: Final = 60
+_INT_MIN, _INT_MAX = -(2**63), 2**63 - 1
+_COMPLAINT = re.compile(r"Expected (?P<expected>.+?)(?:, got (?P<got>.+?))?(?: - at `\$\.?(?P<path>.*)`)?")
+_ENUM_COMPLAINT = re.compile(r"Invalid enum value (?P<got>.+?)(?: - at `\$\.?(?P<path>.*)`)?")
+
+
+class FactsError(TurnoutError):
+    """A value that is no turn facts: where it stands, what was there, and what belongs there."""
+
+    def __init__(self, path: str, got: str, expected: str) -> None:
+        super().__init__(f"{path}: got {got}, expected {expected}")
+        self.path = path
+        self.got = got
+        self.expected = expected
+
+
+@dataclass(frozen=True, slots=True)
+class DecodedTurn:
+    """The facts of one turn, and the keys of its object that no contract knows (as ``steps.colour``, each once)."""
+
+    turn: TurnFacts
+    unknown_keys: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Key:
+    """How the value of one key is read: as an instant, as a record of keys of its own, as a list of such, or as it is."""
+
+    name: str
+    is_instant: bool = False
+    record: type | None = None
+
+
+_Keys: TypeAlias = Mapping[str, _Key]
+
+
+def _keys_of(record: type) -> _Keys:
+    found: dict[str, _Key] = {}
+    for name, hint in get_type_hints(record).items():
+        spelled = next((key for key, field in _SPELLED.items() if field == name), name)
+        found[spelled] = _Key(name, name in INSTANTS, _record_in(hint))
+    return found
+
+
+def _record_in(hint: Any) -> type | None:
+    """The dataclass inside ``X | None`` or ``tuple[X, ...]``, if there is one."""
+    if get_origin(hint) in {Union, UnionType, tuple}:
+        return next((found for part in get_args(hint) if (found := _record_in(part)) is not None), None)
+    return hint if isinstance(hint, type) and hasattr(hint, "__dataclass_fields__") else None
+
+
+_KEYS: dict[type, _Keys] = {}
+
+
+def _register(record: type) -> None:
+    if record not in _KEYS:
+        _KEYS[record] = _keys_of(record)
+        for key in _KEYS[record].values():
+            if key.record is not None:
+                _register(key.record)
+
+
+_register(TurnFacts)
+
+
+def decode_turn(data: bytes | Mapping[str, object]) -> DecodedTurn:
+    """Read one ``turnout.turn/1`` object from its JSON or from the mapping that it decodes to.
+
+    Raises:
+        FactsError: when it is no such object.
+    """
+    value = _parsed(data) if isinstance(data, bytes) else data
+    if not isinstance(value, Mapping):
+        raise FactsError("line", _shown(value), "an object of turn facts")
+    schema = value.get("schema")
+    if schema not in {None, "", TURN_SCHEMA}:
+        raise FactsError("schema", _shown(schema), repr(TURN_SCHEMA))
+    unknown: dict[str, None] = {}
+    plain = _read({key: part for key, part in value.items() if key != "schema"}, TurnFacts, "", unknown)
+    if "turn_id" not in plain:
+        raise FactsError("turn_id", "nothing", "a string that names the turn")
+    try:
+        return DecodedTurn(msgspec.convert(plain, TurnFacts), tuple(unknown))
+    except msgspec.ValidationError as error:
+        raise _complaint(str(error), value) from None
+
+
+def encode_turn(turn: TurnFacts) -> bytes:
+    """One ``turnout.turn/1`` object as JSON; equal facts give equal bytes."""
+    return msgspec.json.encode(turn_record(turn))
+
+
+def encode_verdict(verdict: Verdict) -> bytes:
+    """One ``turnout.verdict/1`` object as JSON."""
+    return msgspec.json.encode(verdict_record(verdict))
+
+
+def _parsed(data: bytes) -> object:
+    try:
+        return msgspec.json.decode(data)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        reason = str(error) or type(error).__name__
+        raise FactsError("line", f"text that is no JSON ({reason})", "one JSON object a line") from None
+
+
+def _read(value: Mapping[str, Any], record: type, path: str, unknown: dict[str, None]) -> dict[str, object]:
+    """The keys that the record has, renamed, instants as numbers, without anything that is not recorded."""
+    keys = _KEYS[record]
+    found: dict[str, object] = {}
+    for spelled, part in value.items():
+        key = keys.get(spelled)
+        if key is None:
+            unknown[_unplaced(f"{path}{spelled}")] = None
+        elif part is not None and part != "":
+            found[key.name] = _value(part, key, f"{path}{spelled}", unknown)
+    if record is Step and isinstance(index := found.get("index"), int) and index < 1:
+        raise FactsError(f"{path}index", str(index), "an integer from 1")
+    return found
+
+
+def _value(part: object, key: _Key, path: str, unknown: dict[str, None]) -> object:
+    if key.is_instant:
+        return _instant(part, path)
+    if key.record is not None:
+        if isinstance(part, Mapping):
+            return _read(part, key.record, f"{path}.", unknown)
+        if isinstance(part, list | tuple):
+            return [_entry(entry, key.record, f"{path}[{n}]", unknown) for n, entry in enumerate(part)]
+    if type(part) is int and not _INT_MIN <= part <= _INT_MAX:
+        raise FactsError(path, _shown(part), "an integer of at most 64 bits")
+    return part
+
+
+def _entry(entry: object, record: type, path: str, unknown: dict[str, None]) -> object:
+    return _read(entry, record, f"{path}.", unknown) if isinstance(entry, Mapping) else entry
+
+
+def _instant(part: object, path: str) -> int:
+    if not isinstance(part, str):
+        raise FactsError(path, _shown(part), "an RFC 3339 date-time as text")
+    try:
+        return parse_instant(part)
+    except (ValueError, OverflowError):
+        raise FactsError(path, _shown(part), "an RFC 3339 date-time with an offset, as 2026-01-05T10:00:00Z") from None
+
+
+def _unplaced(path: str) -> str:
+    """A path without the numbers of its list entries, so that one key counts as one."""
+    return re.sub(r"\[\d+\]", "", path)
+
+
+def _complaint(text: str, value: Mapping[str, Any]) -> FactsError:
+    """The decoder's complaint with the value itself in place of its type."""
+    match = _COMPLAINT.fullmatch(text) or _ENUM_COMPLAINT.fullmatch(text)
+    if match is None:
+        return FactsError("line", text, "turn facts")
+    parts = match.groupdict()
+    path = (parts["path"] or "line").replace("yield_", "yield")
+    expected = (parts.get("expected") or "one of the words of the contract").replace("`", "").replace(" | null", "")
+    got = _shown_at(value, path) or (parts["got"] or "something else").replace("`", "")
+    return FactsError(path, got, expected)
+
+
+def _shown_at(value: object, path: str) -> str | None:
+    for step in re.findall(r"[^.\[\]]+", path):
+        if isinstance(value, list | tuple) and step.isdigit() and int(step) < len(value):
+            value = value[int(step)]
+        elif isinstance(value, Mapping) and step in value:
+            value = value[step]
+        else:
+            return None
+    return _shown(value)
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, Mapping):
+        return "an object"
+    if isinstance(value, list | tuple):
+        return "a list"
+    text = repr(value) if isinstance(value, str) else str(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
