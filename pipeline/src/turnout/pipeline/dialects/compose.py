@@ -37,12 +37,7 @@ class Turn:
         return self.facts.source
 
 
-def turn_id(key: Key) -> str:
-    """The id of a turn that a span stands for."""
-    return f"{key[0]}:{key[1]}"
-
-
-def compose(draft: Draft, children: Sequence[Key]) -> Turn:
+def compose(draft: Draft, parent: Draft | None, children: Sequence[Draft]) -> Turn:
     """One draft as turn facts."""
     calls = _steps(draft)
     nodes = [*draft.heads, *draft.calls, *draft.tools]
@@ -54,8 +49,8 @@ def compose(draft: Draft, children: Sequence[Key]) -> Turn:
     is_open = head is None and draft.cut_off
     resource = (head or nodes[0]).span.resource
     facts = TurnFacts(
-        turn_id=turn_id(draft.key),
-        parent_turn_id=turn_id(draft.parent) if draft.parent else None,
+        turn_id=draft.turn_id,
+        parent_turn_id=parent.turn_id if parent else None,
         conversation_id=_first(reading.conversation_id for reading in readings),
         trace_id=draft.key[0] or None,
         user_id=_first(reading.user_id for reading in readings),
@@ -72,10 +67,11 @@ def compose(draft: Draft, children: Sequence[Key]) -> Turn:
         open=True if is_open else None,
         limits=_limits(draft, calls),
         steps=tuple(call.step for call in calls),
+        finish_checks=tuple(draft.checks),
         claims=_claims(draft),
         usage=_first(node.reading.usage for node in draft.heads),
         cost_usd=_first(node.reading.cost_usd for node in draft.heads),
-        children_expected=tuple(turn_id(child) for child in sorted(children)),
+        children_expected=tuple(sorted(child.turn_id for child in children)),
     )
     return Turn(facts, draft, calls)
 
@@ -219,7 +215,7 @@ def _tool(node: Node, asked: Sequence[ToolCall] = ()) -> ToolCall:
 def _claims(draft: Draft) -> tuple[Claim, ...]:
     """The claims of the innermost head that makes any, and those of the machinery; the same claim of several spans once."""
     of_heads = next((node.reading.claims for node in draft.heads if node.reading.claims), ())
-    said = [*of_heads, *(claim for node in draft.inner for claim in node.reading.claims)]
+    said = [*of_heads, *(claim for node in draft.inner for claim in node.reading.claims), *draft.claims]
     once = {(claim.by, claim.reason, claim.message): claim for claim in said}
     return tuple(sorted(once.values(), key=lambda claim: (claim.at or 0, claim.reason or "", claim.message or "")))
 

@@ -7,12 +7,14 @@ explanation becomes a claim of that runtime.
 from dataclasses import replace
 
 from turnout.outcomes.facts import Claim, Layer, Step, ToolCall, ToolStatus, TurnFacts, YieldRecord
-from turnout.pipeline.dialects import frameworks
+from turnout.pipeline.dialects import frameworks, vercel
 from turnout.pipeline.dialects.compose import Call, Turn
+from turnout.pipeline.dialects.values import mapping
 
-_ANSWERS_SHOW = frozenset({frameworks.PYDANTIC_AI, frameworks.STRANDS, frameworks.AI_SDK})
+_ANSWERS_SHOW = frozenset({frameworks.PYDANTIC_AI, frameworks.STRANDS, frameworks.AI_SDK, vercel.SOURCE})
 """Dialects in which every request that was answered shows something of its answer."""
-
+_AI_SDK = frozenset({frameworks.AI_SDK, vercel.SOURCE})
+_SETTLED = frozenset({ToolStatus.OK, ToolStatus.ERROR, ToolStatus.DENIED})
 _TOOL_WORDS = frozenset({"tool-calls", "tool_calls", "tool_call", "tool_use", "function_call"})
 
 
@@ -20,7 +22,10 @@ def conclude(turn: Turn) -> TurnFacts:
     """The facts of one turn with what its dialect knows."""
     facts = replace(turn.facts, steps=_cut_requests(turn))
     facts = _final_call(turn, facts)
-    return _handed_over(turn, facts)
+    facts = _waiting_for_client(turn, facts)
+    facts = _stopped_by_count(turn, facts)
+    facts = _handed_over(turn, facts)
+    return replace(facts, steps=tuple(_unproven_provider(step) for step in facts.steps))
 
 
 def _cut_requests(turn: Turn) -> tuple[Step, ...]:
@@ -38,21 +43,78 @@ def _answered(call: Call) -> bool | None:
     return call.node.reading.answered if call.node is not None else None
 
 
-def _final_call(turn: Turn, facts: TurnFacts) -> TurnFacts:
-    """A run that returned on a request for tools without running one of them: that call was the answer."""
-    if not turn.calls or not any(head.reading.returned for head in turn.draft.heads):
-        return facts
-    last = turn.calls[-1]
-    if last.node is None or (last.step.finish_reason or "").lower() not in _TOOL_WORDS:
-        return facts
+def _asks_for_tools(step: Step) -> bool:
+    return (step.finish_reason or "").lower() in _TOOL_WORDS
+
+
+def _not_run(turn: Turn) -> tuple[ToolCall, ...]:
+    """The calls that the last response asks for and of which no run is recorded."""
+    last = turn.calls[-1] if turn.calls else None
+    if last is None or last.node is None:
+        return ()
     ran = {call.id for call in last.step.tool_calls}
-    answers = tuple(
-        ToolCall(id=call.id, name=call.name, status=ToolStatus.OK, final=True, arguments_valid=call.arguments_valid)
-        for call in last.node.reading.asked
-        if call.id not in ran
+    return tuple(call for call in last.node.reading.asked if call.id not in ran)
+
+
+def _with_calls(facts: TurnFacts, calls: tuple[ToolCall, ...]) -> TurnFacts:
+    last = facts.steps[-1]
+    return replace(facts, steps=(*facts.steps[:-1], replace(last, tool_calls=(*last.tool_calls, *calls))))
+
+
+def _final_call(turn: Turn, facts: TurnFacts) -> TurnFacts:
+    """A pydantic-ai run that returned on a request for tools without running one of them: that call was the answer, or waits."""
+    head = next((head for head in turn.draft.heads if head.reading.returned), None)
+    if (
+        turn.source != frameworks.PYDANTIC_AI
+        or head is None
+        or not turn.calls
+        or not _asks_for_tools(turn.calls[-1].step)
+    ):
+        return facts
+    deferred = {"calls", "approvals"} <= mapping(head.span.attributes.get("final_result")).keys()
+    status = ToolStatus.AWAITING_CLIENT if deferred else ToolStatus.OK
+    return _with_calls(
+        facts, tuple(replace(call, status=status, final=not deferred or None) for call in _not_run(turn))
     )
-    steps = (*facts.steps[:-1], replace(facts.steps[-1], tool_calls=(*facts.steps[-1].tool_calls, *answers)))
-    return replace(facts, steps=steps)
+
+
+def _waiting_for_client(turn: Turn, facts: TurnFacts) -> TurnFacts:
+    """An AI SDK turn that ended without an error on a call that was not run: the tool is the client's, or waits for its word."""
+    if turn.source not in _AI_SDK or not _closed_on_tools(turn):
+        return facts
+    return _with_calls(facts, tuple(replace(call, status=ToolStatus.AWAITING_CLIENT) for call in _not_run(turn)))
+
+
+def _closed_on_tools(turn: Turn) -> bool:
+    """The turn span itself ends, without a failure, on a request for tools, and so does the last request."""
+    finish = next((head.reading.finish for head in turn.draft.heads if head.reading.finish), None)
+    closed = finish is not None and finish.lower() in _TOOL_WORDS and not turn.facts.claims
+    return closed and bool(turn.calls) and _asks_for_tools(turn.calls[-1].step)
+
+
+def _stopped_by_count(turn: Turn, facts: TurnFacts) -> TurnFacts:
+    """An AI SDK loop that ends with all tools run was ended by its stop condition.
+
+    A condition on certain tools would have ended it when they first ran; so where all of them ran before, it was one on the number of
+    steps.
+    """
+    if turn.source not in _AI_SDK or not _closed_on_tools(turn) or _not_run(turn):
+        return facts
+    last = facts.steps[-1].tool_calls
+    earlier = {call.name for step in facts.steps[:-1] for call in step.tool_calls}
+    if not last or any(call.status not in _SETTLED or call.name not in earlier for call in last):
+        return facts
+    return replace(facts, claims=(Claim(by=Layer.RUNTIME, reason="step_limit", at=facts.ended_at),))
+
+
+def _unproven_provider(step: Step) -> Step:
+    """Without its provider, where that only names a client.
+
+    Whatever speaks OpenAI's protocol (vLLM, Ollama, DeepSeek) is told as ``openai``, and ``length`` means another thing in each: unless
+    the provider's own word is recorded, the name would prove a cut that can be continued.
+    """
+    doubtful = step.provider == "openai" and step.finish_reason == "length" and step.raw_finish_reason is None
+    return replace(step, provider=None) if doubtful else step
 
 
 def _handed_over(turn: Turn, facts: TurnFacts) -> TurnFacts:

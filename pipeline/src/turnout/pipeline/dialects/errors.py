@@ -108,6 +108,11 @@ class Failure:
         return (self.type or "").rpartition(".")[2].rpartition("::")[2]
 
 
+def is_cancelled(kind: str | None) -> bool:
+    """Whether an error class is that of a cancellation."""
+    return _CLASS_CLAIMS.get((kind or "").rpartition(".")[2]) in CANCELLED
+
+
 def failure_of(span: Span) -> Failure | None:
     """The failure that a span records: its last exception, else ``error.type``, else a status of ERROR."""
     raised = max(

@@ -23,8 +23,8 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from turnout.outcomes.facts import Claim, Layer, Limits, Output, Refusal, Step, ToolCall
-from turnout.pipeline.dialects import errors, genai, values
+from turnout.outcomes.facts import Output, Refusal, Step, ToolCall
+from turnout.pipeline.dialects import errors, genai, graphs, values
 from turnout.pipeline.dialects.messages import valid_arguments
 from turnout.pipeline.dialects.reading import Reading, Role
 from turnout.pipeline.dialects.tree import Tree
@@ -44,8 +44,6 @@ _CALL_PART = re.compile(
     r"llm\.output_messages\.(\d+)\.message\.tool_calls\.(\d+)\.tool_call\.(id|function\.name|function\.arguments)"
 )
 _TEXT_PART = re.compile(r"llm\.output_messages\.(\d+)\.message\.(content|contents\.\d+\.message_content\.text)")
-_ENDING_INNER = frozenset({"guardrail", "interrupt"})
-"""Failures of the machinery that end the turn whatever the spans above say."""
 
 
 def reading(span: Span, tree: Tree) -> Reading | None:
@@ -69,20 +67,15 @@ def reading(span: Span, tree: Tree) -> Reading | None:
 
 def _structure(span: Span, tree: Tree) -> Reading:
     metadata = values.mapping(span.attributes.get("metadata"))
-    agent = values.text(span.attributes, "agent.name") or values.text(metadata, "lc_agent_name")
-    is_agent = values.text(span.attributes, KIND) == "AGENT"
-    if "langgraph_node" in metadata or (not is_agent and not _topmost(span, tree)):
+    named = values.text(span.attributes, "agent.name") or values.text(metadata, "lc_agent_name")
+    role = _role(span, tree, metadata, named)
+    if role is Role.INNER:
         return _inner(span)
-    role = (
-        Role.AGENT
-        if agent is not None or (is_agent and not _of_agents_sdk(span)) or span.name == "LangGraph"
-        else Role.RUN
-    )
     failure = errors.failure_of(span)
     return Reading(
         role=role,
         source=SOURCE,
-        agent=agent or (span.name if role is Role.AGENT else None),
+        agent=named or (span.name if role is Role.AGENT else None),
         conversation_id=_conversation(span.attributes, metadata),
         claims=(errors.claim_of(failure),) if failure else (),
         limits=errors.limits_in(failure.message) if failure else None,
@@ -90,16 +83,19 @@ def _structure(span: Span, tree: Tree) -> Reading:
     )
 
 
+def _role(span: Span, tree: Tree, metadata: Mapping[str, Value], named: str | None) -> Role:
+    node = "langgraph_node" in metadata
+    if values.text(span.attributes, KIND) == "AGENT" and not node:
+        return Role.RUN if named is None and _of_agents_sdk(span) else Role.AGENT
+    return graphs.chain_role(span, tree, is_part=_is_part, node=node, agent=named)
+
+
 def _of_agents_sdk(span: Span) -> bool:
     return span.scope.name.endswith("openai_agents")
 
 
-def _topmost(span: Span, tree: Tree) -> bool:
-    """Whether no other part of the same run is, or should be, above a CHAIN."""
-    parent = tree.parent(span)
-    if parent is None:
-        return not tree.cut_off(span)
-    return values.text(parent.attributes, KIND) in {None, "TOOL"}
+def _is_part(span: Span) -> bool:
+    return values.text(span.attributes, KIND) not in {None, "TOOL"}
 
 
 def _conversation(attributes: Attributes, metadata: Mapping[str, Value]) -> str | None:
@@ -109,36 +105,7 @@ def _conversation(attributes: Attributes, metadata: Mapping[str, Value]) -> str 
 
 
 def _inner(span: Span) -> Reading:
-    failure = errors.failure_of(span)
-    claims: tuple[Claim, ...] = ()
-    limits: Limits | None = None
-    if failure is not None and errors.reason_of(failure) in _ENDING_INNER:
-        claims = (errors.claim_of(failure),)
-    said = _jumped_to_end(span)
-    reason = errors.text_reason(said)
-    if reason is not None:
-        claims = (Claim(by=Layer.RUNTIME, reason=reason, at=span.end, message=said),)
-        limits = errors.limits_in(said)
-    return Reading(role=Role.INNER, source=SOURCE, claims=claims, limits=limits)
-
-
-def _jumped_to_end(span: Span) -> str | None:
-    """The message with which a middleware ended the loop."""
-    value = span.attributes.get("output.value")
-    if not isinstance(value, str) or '"jump_to"' not in value:
-        return None
-    output = values.mapping(value)
-    if output.get("jump_to") != "end":
-        return None
-    texts = [text for message in values.items(output.get("messages")) if (text := _said(message))]
-    return texts[-1] if texts else None
-
-
-def _said(message: Value) -> str | None:
-    if not isinstance(message, dict):
-        return None
-    inside = message.get("data") or message.get("kwargs") or message
-    return values.text(inside, "content") if isinstance(inside, dict) else None
+    return graphs.ending(span, Reading(role=Role.INNER, source=SOURCE))
 
 
 # --- requests

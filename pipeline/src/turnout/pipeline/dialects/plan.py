@@ -15,6 +15,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from turnout.outcomes.facts import Claim, FinishCheck
 from turnout.pipeline.dialects.reading import Node, Role
 from turnout.pipeline.dialects.tree import Key, Tree
 from turnout.pipeline.telemetry import Span
@@ -40,6 +41,16 @@ class Draft:
     parent: Key | None = None
     cut_off: bool = False
     """A span above is missing, so the turn may still be running."""
+    name: str | None = None
+    """The id of a turn that no span stands for."""
+    claims: list[Claim] = field(default_factory=list[Claim])
+    """What log records say of the end."""
+    checks: list[FinishCheck] = field(default_factory=list[FinishCheck])
+
+    @property
+    def turn_id(self) -> str:
+        """The id of the turn: of its span, unless log records name it."""
+        return self.name or f"{self.key[0]}:{self.key[1]}"
 
 
 class Plan:
@@ -61,6 +72,32 @@ class Plan:
 
     def _order(self, key: Key) -> tuple[int, str, str]:
         return (self._nodes[key].span.start or 0, *key)
+
+    # --- what dialects with events ask and add
+
+    def nodes(self, source: str, role: Role) -> list[Node]:
+        """The spans of one dialect in one role, by time."""
+        return [node for node in self._by_role[role] if node.reading.source == source]
+
+    def above(self, node: Node, role: Role) -> Node | None:
+        """The nearest span above in a role."""
+        for span in self._tree.ancestors(node.span):
+            found = self._nodes.get((span.trace_id, span.span_id))
+            if found is not None and found.reading.role is role:
+                return found
+        return None
+
+    def find(self, key: Key) -> Draft | None:
+        """The draft of a turn span, also of one that was joined with another."""
+        return self.drafts.get(self._resolved(key))
+
+    def make(self, key: Key) -> Draft:
+        """The draft of a key, a new one if need be."""
+        return self._draft(key)
+
+    def owner_of(self, node: Node) -> Draft:
+        """The draft to which a request belongs."""
+        return self._owner(node)
 
     # --- where a span hangs
 

@@ -53,9 +53,9 @@ class Reading:
     """The agent from which this one took the turn over."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Node:
-    """A span with its reading."""
+    """A span with its reading, which other records of the same call may still complete."""
 
     span: Span
     reading: Reading

@@ -1,17 +1,41 @@
 """Records -> turns: each record to the dialect that it speaks, the readings of a group to turns."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 
 from turnout.outcomes.facts import TurnFacts
-from turnout.pipeline.dialects import frameworks, genai, openinference, openllmetry
-from turnout.pipeline.dialects.compose import Turn, compose
+from turnout.pipeline.dialects import (
+    claude_code,
+    codex,
+    frameworks,
+    gemini_cli,
+    genai,
+    langsmith,
+    openinference,
+    openllmetry,
+    own,
+    vercel,
+)
+from turnout.pipeline.dialects.compose import compose
 from turnout.pipeline.dialects.conclude import conclude
-from turnout.pipeline.dialects.plan import Plan
+from turnout.pipeline.dialects.events import distinct_logs
+from turnout.pipeline.dialects.plan import Draft, Plan
 from turnout.pipeline.dialects.reading import Node, Reading
 from turnout.pipeline.dialects.tree import Tree, distinct
+from turnout.pipeline.dialects.twins import Told, without_twins
 from turnout.pipeline.telemetry import LogRecord, Record, Span
+
+_CONTRIB_OR_TRACELOOP = "opentelemetry.instrumentation.openai_agents"
+_BY_SCOPE: Mapping[str, Callable[[Span], Reading | None]] = {
+    "pydantic-ai": frameworks.pydantic_ai,
+    "strands.telemetry.tracer": frameworks.strands,
+    "strands-agents": frameworks.strands,
+    "gcp.vertex.agent": frameworks.adk,
+    "agent_framework": frameworks.agent_framework,
+    "gen_ai": frameworks.ai_sdk,
+    "ai": vercel.reading,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,65 +46,157 @@ class Normalised:
     unrecognised: Mapping[str, int]
 
 
-_FRAMEWORKS = {
-    "pydantic-ai": frameworks.pydantic_ai,
-    "strands.telemetry.tracer": frameworks.strands,
-    "strands-agents": frameworks.strands,
-    "gcp.vertex.agent": frameworks.adk,
-    "agent_framework": frameworks.agent_framework,
-    "gen_ai": frameworks.ai_sdk,
-}
+@dataclass(slots=True)
+class _Sorted:
+    """The records of a group by who reads them."""
+
+    nodes: list[Node] = field(default_factory=list[Node])
+    own_logs: list[LogRecord] = field(default_factory=list[LogRecord])
+    own_spans: list[Span] = field(default_factory=list[Span])
+    claude_logs: list[LogRecord] = field(default_factory=list[LogRecord])
+    codex_logs: list[LogRecord] = field(default_factory=list[LogRecord])
+    codex_spans: list[Span] = field(default_factory=list[Span])
+    gemini_logs: list[LogRecord] = field(default_factory=list[LogRecord])
+    unknown: Counter[str] = field(default_factory=Counter[str])
 
 
 def turns_from(records: Iterable[Record]) -> Normalised:
     """The turns that a group of records tells of; the order and the doubling of the records make no difference."""
-    spans = distinct(record for record in records if isinstance(record, Span))
+    held = tuple(records)
+    spans = distinct(record for record in held if isinstance(record, Span))
+    logs = distinct_logs(record for record in held if isinstance(record, LogRecord))
     tree = Tree(spans)
-    nodes: list[Node] = []
-    unknown: Counter[str] = Counter()
+    found = _sorted_out(spans, logs, tree)
+    plan = Plan(found.nodes, tree)
+    claude_code.add(plan, found.claude_logs)
+    codex.add(plan, found.codex_logs, found.codex_spans)
+    gemini_cli.add(plan, found.gemini_logs)
+    ours, damaged = own.turns(found.own_logs, found.own_spans)
+    told = [*_told_by_us(ours), *_told_by_others(plan, tree, own.anchors(found.own_spans))]
+    turns = without_twins(told)
+    return Normalised(
+        tuple(sorted(turns, key=lambda turn: turn.turn_id)), dict(sorted((found.unknown + damaged).items()))
+    )
+
+
+def _sorted_out(spans: Iterable[Span], logs: Iterable[LogRecord], tree: Tree) -> _Sorted:
+    found = _Sorted()
     for span in spans:
-        read = _reading(span, tree)
-        if read is None:
-            unknown[span.scope.name or "(no scope)"] += 1
-        else:
-            nodes.append(Node(span, read))
-    plan = Plan(nodes, tree)
-    turns = _composed(plan)
-    return Normalised(tuple(sorted(turns, key=lambda turn: turn.turn_id)), dict(sorted(unknown.items())))
+        if own.speaks(span):
+            found.own_spans.append(span)
+        elif codex.speaks(span):
+            found.codex_spans.append(span)
+        elif not gemini_cli.speaks(span.scope.name):
+            read = _reading(span, tree)
+            if read is None:
+                found.unknown[span.scope.name or "(no scope)"] += 1
+            else:
+                found.nodes.append(Node(span, read))
+    for log in logs:
+        _sort_log(log, found)
+    return found
 
 
-def _composed(plan: Plan) -> list[TurnFacts]:
-    drafts = [draft for draft in plan.drafts.values() if draft.heads or draft.calls or draft.tools]
-    made: list[Turn] = []
-    for draft in drafts:
-        children = [other.key for other in drafts if other.parent == draft.key]
-        made.append(compose(draft, children))
-    return [conclude(turn) for turn in made]
+def _sort_log(log: LogRecord, found: _Sorted) -> None:
+    if own.speaks(log):
+        found.own_logs.append(log)
+    elif claude_code.speaks(log.scope.name):
+        found.claude_logs.append(log)
+    elif codex.speaks(log):
+        found.codex_logs.append(log)
+    elif gemini_cli.speaks(log.scope.name):
+        found.gemini_logs.append(log)
+    else:
+        found.unknown[log.scope.name or "(no scope)"] += 1
 
 
 def _reading(span: Span, tree: Tree) -> Reading | None:
     a = span.attributes
+    scope = span.scope.name
+    if claude_code.speaks(scope):
+        return claude_code.reading(span)
     if openinference.KIND in a:
         return openinference.reading(span, tree)
-    framework = _FRAMEWORKS.get(span.scope.name)
-    if framework is not None:
-        return framework(span)
-    if span.scope.name == "opentelemetry.instrumentation.openai_agents" and "gen_ai.system" in a:
+    by_scope = _BY_SCOPE.get(scope)
+    if by_scope is not None:
+        return by_scope(span)
+    if langsmith.KIND in a:
+        return langsmith.reading(span, tree)
+    if vercel.OPERATION in a:
+        return vercel.reading(span)
+    if scope == _CONTRIB_OR_TRACELOOP and "gen_ai.system" in a:
         return frameworks.contrib_agents(span)
-    if openllmetry.is_ours(span) or _traceloop(span.scope.name, span.scope.version):
+    if openllmetry.is_ours(span) or scope == _CONTRIB_OR_TRACELOOP:
         return openllmetry.reading(span, tree)
     return genai.reading(span)
 
 
-def _traceloop(name: str, version: str) -> bool:
-    return name == "opentelemetry.instrumentation.openai_agents" and bool(version)
+def _told_by_us(ours: Iterable[own.OwnTurn]) -> list[Told]:
+    return [Told(turn.facts(), frozenset({own.SOURCE}), bool(turn.bodies), frozenset(turn.traces)) for turn in ours]
+
+
+def _told_by_others(plan: Plan, tree: Tree, anchors: Mapping[tuple[str, str], tuple[str, bool]]) -> list[Told]:
+    drafts = {key: draft for key, draft in plan.drafts.items() if draft.heads or draft.calls or draft.tools}
+    children: dict[tuple[str, str], list[Draft]] = {}
+    for draft in drafts.values():
+        if draft.parent is not None:
+            children.setdefault(draft.parent, []).append(draft)
+    told: list[Told] = []
+    for key, draft in drafts.items():
+        parent = drafts.get(draft.parent) if draft.parent else None
+        facts = conclude(compose(draft, parent, children.get(key, [])))
+        if parent is None:
+            facts = replace(facts, parent_turn_id=_our_parent(draft, tree, anchors))
+        scopes = frozenset(node.span.scope.name for node in (*draft.heads, *draft.calls))
+        told.append(
+            Told(facts, scopes, traces=frozenset({node.span.trace_id for node in (*draft.heads, *draft.calls)} - {""}))
+        )
+    return told
+
+
+def _our_parent(draft: Draft, tree: Tree, anchors: Mapping[tuple[str, str], tuple[str, bool]]) -> str | None:
+    """Our turn whose tool call started this one."""
+    for node in (*draft.heads[-1:], *draft.calls[:1]):
+        for above in tree.ancestors(node.span):
+            found = anchors.get((above.trace_id, above.span_id))
+            if found is not None:
+                return found[0] if found[1] else None
+    return None
 
 
 def link_keys(record: Record) -> tuple[str, ...]:
     """What ties a record to the others of its group; a group is what hangs together by any of these."""
-    return (record.trace_id,) if record.trace_id else ()
+    trace = (record.trace_id,) if record.trace_id else ()
+    if own.speaks(record):
+        return (*trace, *own.link_keys(record))
+    if claude_code.speaks(record.scope.name):
+        return (*trace, *claude_code.link_keys(record))
+    if codex.speaks(record):
+        return (*trace, *codex.link_keys(record))
+    if gemini_cli.speaks(record.scope.name):
+        return (*trace, *gemini_cli.link_keys(record))
+    return trace
 
 
 def is_relevant(record: Record) -> bool:
-    """Whether a record can add to a turn."""
-    return not isinstance(record, LogRecord)
+    """Whether a record can add to a turn, or to how the spans of one hang together."""
+    if own.speaks(record):
+        return own.is_relevant(record)
+    if codex.speaks(record):
+        return codex.is_relevant(record)
+    if gemini_cli.speaks(record.scope.name):
+        return gemini_cli.is_relevant(record)
+    if isinstance(record, Span):
+        return True
+    return claude_code.speaks(record.scope.name) and claude_code.is_relevant(record)
+
+
+def unrecognised_scope(record: Record) -> str | None:
+    """The scope under which a record that is not relevant is to be counted; ``None`` for what a known dialect sends besides."""
+    known = (
+        own.speaks(record)
+        or codex.speaks(record)
+        or gemini_cli.speaks(record.scope.name)
+        or claude_code.speaks(record.scope.name)
+    )
+    return None if known or is_relevant(record) else record.scope.name or "(no scope)"

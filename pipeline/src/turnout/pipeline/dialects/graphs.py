@@ -1,0 +1,66 @@
+"""What the dialects of langchain and langgraph share: which chain is the turn, and which ends only the machinery shows."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from turnout.outcomes.facts import Claim, Layer
+from turnout.pipeline.dialects import errors, values
+from turnout.pipeline.dialects.reading import Reading, Role
+from turnout.pipeline.dialects.tree import Tree
+from turnout.pipeline.telemetry import Span, Value
+
+_ENDING = frozenset({"guardrail", "interrupt"})
+"""Failures of the machinery that end the turn whatever the spans above say."""
+
+_OUTPUTS = ("output.value", "gen_ai.completion", "traceloop.entity.output")
+
+
+def chain_role(span: Span, tree: Tree, *, is_part: Callable[[Span], bool], node: bool, agent: str | None) -> Role:
+    """The role of a chain: the topmost of its kind is the turn, where it is an agent or a graph; else an envelope.
+
+    ``is_part`` tells whether a span above belongs to the same run; ``node`` that this one is a node of a graph.
+    """
+    if node or not _topmost(span, tree, is_part):
+        return Role.INNER
+    return Role.AGENT if agent is not None or span.name == "LangGraph" else Role.RUN
+
+
+def _topmost(span: Span, tree: Tree, is_part: Callable[[Span], bool]) -> bool:
+    parent = tree.parent(span)
+    return not tree.cut_off(span) if parent is None else not is_part(parent)
+
+
+def ending(span: Span, read: Reading) -> Reading:
+    """Machinery with the end that it shows: a tripwire, a wait for a person, a middleware that leaves the loop."""
+    failure = errors.failure_of(span)
+    if failure is not None and errors.reason_of(failure) in _ENDING:
+        return replace(read, claims=(errors.claim_of(failure),))
+    said = _jumped_to_end(span)
+    reason = errors.text_reason(said)
+    if reason is None:
+        return read
+    claim = Claim(by=Layer.RUNTIME, reason=reason, at=span.end, message=said)
+    return replace(read, claims=(claim,), limits=errors.limits_in(said))
+
+
+def _jumped_to_end(span: Span) -> str | None:
+    """The message with which a middleware ended the loop."""
+    for name in _OUTPUTS:
+        value = span.attributes.get(name)
+        if isinstance(value, str) and '"jump_to"' in value:
+            output = values.mapping(value)
+            inside = output.get("outputs", output)
+            return _last_word(inside) if isinstance(inside, dict) and inside.get("jump_to") == "end" else None
+    return None
+
+
+def _last_word(output: dict[str, Value]) -> str | None:
+    texts = [text for message in values.items(output.get("messages")) if (text := _said(message))]
+    return texts[-1] if texts else None
+
+
+def _said(message: Value) -> str | None:
+    if not isinstance(message, dict):
+        return None
+    inside = message.get("data") or message.get("kwargs") or message
+    return values.text(inside, "content") if isinstance(inside, dict) else None
