@@ -15,7 +15,7 @@ from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundErr
 from deltalake.schema import ArrayType, PrimitiveType
 from deltalake.transaction import AddAction, RemoveAction
 
-from turnout.pipeline.lake.errors import Conflict, LakeError
+from turnout.pipeline.lake.errors import ConflictError, LakeError
 from turnout.pipeline.lake.files import DataFile, data_file
 from turnout.pipeline.lake.parquet import NewFile
 from turnout.pipeline.lake.store import FolderStore
@@ -126,7 +126,7 @@ class Table:
             rearranged: the rows stay the same and only lie in other files.
 
         Raises:
-            Conflict: when somebody else committed since the handle was read.
+            ConflictError: when somebody else committed since the handle was read.
         """
         now = int(time.time() * 1000)
         named = transactions or {}
@@ -149,7 +149,7 @@ class Table:
                 post_commithook_properties=_NO_CLEANING,
             )
         except CommitFailedError as error:
-            raise Conflict(self.name) from error
+            raise ConflictError(self.name) from error
         except (DeltaError, OSError) as error:
             raise LakeError(
                 f"lake {self._store.root}: table {self.name} cannot be committed to, got {first_line(error)!r}; "
@@ -172,7 +172,7 @@ class Table:
                 post_commithook_properties=_NO_CLEANING,
             )
         except CommitFailedError as error:
-            raise Conflict(self.name) from error
+            raise ConflictError(self.name) from error
         self._handle.update_incremental()
         self._store.seal(self.name)
 

@@ -7,5 +7,5 @@ class LakeError(TurnoutError):
     """A lake that cannot be read or written; the text says which, why and what to do."""
 
 
-class Conflict(Exception):
+class ConflictError(Exception):
     """Another writer committed first; the write is done again from the start."""

@@ -12,7 +12,7 @@ import polars as pl
 
 from turnout.outcomes.facts import Instant, TurnFacts
 from turnout.pipeline.lake.delta import Table
-from turnout.pipeline.lake.errors import Conflict, LakeError
+from turnout.pipeline.lake.errors import ConflictError, LakeError
 from turnout.pipeline.lake.files import Snapshot
 from turnout.pipeline.lake.parquet import Namer
 from turnout.pipeline.lake.reading import Reader
@@ -93,7 +93,7 @@ class Lake:
             for _ in range(_TRIES):
                 try:
                     return self._writing().write(turns, position, supersedes)
-                except Conflict:
+                except ConflictError:
                     continue
         raise LakeError(f"lake {self.root}: {_TRIES} writes in a row lost against other writers; run fewer of them")
 

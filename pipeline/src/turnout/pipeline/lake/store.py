@@ -5,7 +5,7 @@ A store puts whole new files and never changes one; what is part of the lake is 
 
 import fcntl
 import os
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -64,7 +64,7 @@ class FolderStore:
             _sync(path)
 
     @contextmanager
-    def lock(self) -> Iterator[None]:
+    def lock(self) -> Generator[None]:
         """Keep other writers waiting; the operating system lets go when the process dies, however it dies."""
         self.prepare()
         with Path(self.root, _LOCK).open("ab") as file:

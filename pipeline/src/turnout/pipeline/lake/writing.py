@@ -10,6 +10,7 @@ from typing import Final
 
 import polars as pl
 
+from turnout.pipeline.lake.compaction import HOT, Target, mergers, places_of
 from turnout.pipeline.lake.delta import Table
 from turnout.pipeline.lake.files import DataFile
 from turnout.pipeline.lake.lookup import Lookup
@@ -20,6 +21,7 @@ from turnout.pipeline.lake.upsert import Place, Plan, Stored, plan_upsert
 from turnout.pipeline.rows import ClassifiedTurn, Row, step_rows, tool_call_rows, turn_row
 from turnout.pipeline.schema import TABLES
 
+_COMPACT_EVERY: Final = 8
 _TIDY_EVERY: Final = 100
 _CHILDREN: Final[Mapping[str, Callable[[ClassifiedTurn], list[Row]]]] = {
     "steps": step_rows,
@@ -62,7 +64,7 @@ class Writer:
         """Upsert turns; see `Lake.write`.
 
         Raises:
-            Conflict: when another writer committed meanwhile; nothing of this write is then part of the lake.
+            ConflictError: when another writer committed meanwhile; nothing of this write is then part of the lake.
         """
         for table in self._tables.values():
             table.refresh()
@@ -72,6 +74,7 @@ class Writer:
         plan = plan_upsert(turns, self._stored(turns), supersedes)
         if plan.written or plan.marked or position is not None:
             self._store_plan(plan, position)
+            self._tidy()
         return Written(plan.new, len(plan.replaced), plan.unchanged)
 
     def stored(self, keys: Collection[str]) -> dict[str, Stored]:
@@ -104,13 +107,12 @@ class Writer:
         turns = [turn_row(turn) | {"last_segment": last} for turn, last in plan.written]
         frame = _frame("turns", turns)
         marks = {row.turn_id: (row.place, last) for row, last in plan.marked}
-        names = {application: self._tables[name].version for name, application in NAMED.items()}
+        names = self._names()
         if position is not None:
             names[position.journal] = position.offset
         self._commit("turns", group, frame, gone, marks, names)
-        for date, rows in by_date(frame):
-            self._lookup.note((date, group), pl.concat([rows["turn_id"], rows["root_turn_id"]]))
-        self._tidy()
+        for date, part in by_date(frame):
+            self._lookup.note((date, group), pl.concat([part["turn_id"], part["root_turn_id"]]))
 
     def _commit(
         self,
@@ -139,11 +141,50 @@ class Writer:
     def _read(self, name: str, file: DataFile) -> pl.DataFrame:
         return pl.read_parquet(self._store.local(name, file.path), hive_partitioning=False)
 
+    def compact(self, target: Target) -> int:
+        """Put groups of files together; says how many groups were merged.
+
+        Raises:
+            ConflictError: when another writer committed meanwhile.
+        """
+        for table in self._tables.values():
+            table.refresh()
+        self._undo_unfinished()
+        merged = 0
+        for places in list(mergers(self._tables["turns"].files(), target)):
+            self._merge(places)
+            merged += len(places)
+        return merged
+
+    def tidy_logs(self) -> None:
+        """Make checkpoints and drop what of the logs has outlived its retention."""
+        for table in self._tables.values():
+            table.tidy()
+
+    def _merge(self, places: Sequence[Place]) -> None:
+        """One set of groups of one date becomes one group, in all three tables."""
+        date, group = places[0][0], self._namer()
+        for name in (*_CHILDREN, "turns"):
+            held = places_of(self._tables[name].files())
+            old = [held[place] for place in places if place in held]
+            if not old:
+                continue
+            rows = pl.concat([self._read(name, file) for file in old], how="diagonal_relaxed")
+            new = self._put(name, name_of(date, group, self._namer()), date, rows)
+            names = self._names() if name == "turns" else None
+            self._tables[name].commit([new], old, transactions=names, rearranged=True)
+            if name == "turns":
+                self._lookup.note((date, group), pl.concat([rows["turn_id"], rows["root_turn_id"]]))
+
+    def _names(self) -> dict[str, int]:
+        return {application: self._tables[name].version for name, application in NAMED.items()}
+
     def _tidy(self) -> None:
         self._commits += 1
+        if self._commits % _COMPACT_EVERY == 0:
+            self.compact(HOT)
         if self._commits % _TIDY_EVERY == 0:
-            for table in self._tables.values():
-                table.tidy()
+            self.tidy_logs()
 
 
 def without(rows: pl.DataFrame, gone: Collection[str], marks: Mapping[str, bool]) -> pl.DataFrame:

@@ -6,7 +6,22 @@ from typing import Final
 
 from turnout.pipeline.query.filters import NOT_RECORDED, VALUES, Clock, Filters
 
-_LISTS: Final[Mapping[str, str]] = {"model": "models", "provider": "providers", "tool": "tools"}
+_ONE: Final = ("{name} in ({values})", "{name} is null")
+_USED_AT_ALL: Final = {
+    ("counted_turns", "model"): ("list_has_any(models, [{values}])", "len(models) = 0"),
+    ("counted_turns", "provider"): ("list_has_any(providers, [{values}])", "len(providers) = 0"),
+    ("counted_turns", "tool"): ("list_has_any(tools, [{values}])", "len(tools) = 0"),
+    ("counted_steps", "tool"): (
+        "turn_id in (select turn_id from tool_calls where tool in ({values}))",
+        "turn_id not in (select turn_id from tool_calls)",
+    ),
+    ("counted_tool_calls", "provider"): (
+        "turn_id in (select turn_id from steps where provider in ({values}))",
+        "turn_id in (select turn_id from steps where provider is null)",
+    ),
+}
+# Filled with our own names and parameters alone; a value never becomes part of a statement.
+_NARROWED: Final = "{view} as not materialized (select * from main.{view} where {condition})"
 _CLOCKS: Final[Mapping[Clock, str]] = {Clock.STARTED: "counted_at", Clock.ENDED: "over_at"}
 
 COUNTED: Final = ("counted_turns", "counted_steps", "counted_tool_calls")
@@ -38,7 +53,7 @@ def narrowed(statement: str, filters: Filters) -> Condition:
     for view in COUNTED:
         wanted = condition(view, filters)
         if view in statement and wanted.text:
-            ctes.append(f"{view} as not materialized (select * from main.{view} where {wanted.text})")
+            ctes.append(_NARROWED.format(view=view, condition=wanted.text))
             parameters |= wanted.parameters
     return Condition(_with(ctes, statement), parameters)
 
@@ -67,17 +82,7 @@ def _values(view: str, filters: Filters, parameters: dict[str, object]) -> Itera
 
 
 def _any_of(view: str, name: str, parameters: list[str], *, missing: bool) -> str:
-    listed = ", ".join(parameters)
-    if view == "counted_turns" and name in _LISTS:
-        texts = [f"list_has_any({_LISTS[name]}, [{listed}])"] if parameters else []
-        texts += [f"len({_LISTS[name]}) = 0"] if missing else []
-    elif view == "counted_steps" and name == "tool":
-        texts = [f"turn_id in (select turn_id from tool_calls where tool in ({listed}))"] if parameters else []
-        texts += ["tool_calls = 0"] if missing else []
-    elif view == "counted_tool_calls" and name == "provider":
-        texts = [f"turn_id in (select turn_id from steps where provider in ({listed}))"] if parameters else []
-        texts += ["turn_id in (select turn_id from steps where provider is null)"] if missing else []
-    else:
-        texts = [f"{name} in ({listed})"] if parameters else []
-        texts += [f"{name} is null"] if missing else []
+    listed, absent = _USED_AT_ALL.get((view, name), _ONE)
+    texts = [listed.format(name=name, values=", ".join(parameters))] if parameters else []
+    texts += [absent.format(name=name)] if missing else []
     return texts[0] if len(texts) == 1 else f"({' or '.join(texts)})"

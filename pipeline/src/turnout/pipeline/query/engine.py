@@ -25,6 +25,11 @@ RELATIONS: Final[Mapping[str, str]] = {
 """The views that stand on files, and the tables they read."""
 
 _VIEWS: Final = ("turns", "counted_turns", "counted_steps", "counted_tool_calls")
+_ON_FILES: Final = (
+    "create view {view} as select {columns} "
+    "from read_parquet(getvariable('{table}_files'), union_by_name = true{dated})"
+)
+_DATED: Final = ", hive_partitioning = true, hive_types = {'date': varchar}"
 _NO_DATE: Final = "date=1970-01-01"
 _MACROS: Final = "macros.sql"
 
@@ -87,9 +92,8 @@ class Engine:
         self._connection.execute(resource(_MACROS))
         for view, table in RELATIONS.items():
             columns = ", ".join(f'"{column}"' for column in TABLES[table])
-            dated = ", hive_partitioning = true, hive_types = {'date': varchar}" if "date" in TABLES[table] else ""
-            source = f"read_parquet(getvariable('{table}_files'), union_by_name = true{dated})"
-            self._connection.execute(f"create view {view} as select {columns} from {source}")
+            dated = _DATED if "date" in TABLES[table] else ""
+            self._connection.execute(_ON_FILES.format(view=view, columns=columns, table=table, dated=dated))
         for view in _VIEWS:
             self._connection.execute(f"create view {view} as {resource(f'views/{view}.sql')}")
 

@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 
 from turnout.pipeline.query.errors import QueryError
 
@@ -98,9 +98,10 @@ def parse_filters(values: Mapping[str, object], now: datetime) -> Filters:
         raise QueryError(
             f"window: got since {since.isoformat()} after until {until.isoformat()}, expected since first; swap them"
         )
-    named = {name: _texts(values.get(name)) for name in VALUES}
+    named: dict[str, Any] = {name: _texts(values.get(name)) for name in VALUES}
     attended = values.get("attended")
-    return Filters(since=since, until=until, attended=attended if isinstance(attended, bool) else None, **named)
+    window = Filters(since=since, until=until, attended=attended if isinstance(attended, bool) else None)
+    return replace(window, **named)
 
 
 def _time(value: object, now: datetime) -> datetime | None:

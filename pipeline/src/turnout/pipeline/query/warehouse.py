@@ -15,6 +15,7 @@ from turnout.pipeline.lake import DataFile, Lake, Snapshot
 from turnout.pipeline.lake.files import ended_within, micros, started_within
 from turnout.pipeline.query.conditions import narrowed
 from turnout.pipeline.query.engine import Engine, resource
+from turnout.pipeline.query.errors import QueryError
 from turnout.pipeline.query.filters import Clock, Filters
 from turnout.pipeline.rows import verdict_of
 from turnout.pipeline.schema import TABLES
@@ -86,16 +87,25 @@ class Warehouse:
         whole = narrowed(statement, chosen)
         return self._engine.frame(whole.text, {**(parameters or {}), **whole.parameters}, self._files_for(chosen))
 
-    def turns(self, filters: Filters | None = None, limit: int | None = 100, order: str = "latest") -> pl.DataFrame:
+    def turns(
+        self,
+        filters: Filters | None = None,
+        limit: int | None = 100,
+        order: str = "latest",
+        *,
+        abnormal: bool = False,
+    ) -> pl.DataFrame:
         """Turns with all their columns but the facts, the last segment of each root.
 
         Args:
             filters: which turns.
             limit: how many at most; ``None`` for all.
             order: one of `ORDERS`.
+            abnormal: abnormal ends alone.
         """
         # The order is one of ours, never a caller's text.
-        statement = f"{resource('pages/turns.sql')}\norder by {ORDERS[order]}"
+        only = "where abnormal\n" if abnormal else ""
+        statement = f"{resource('pages/turns.sql')}{only}order by {ORDERS[order]}"
         if limit is None or order != "latest":
             return self.sql(statement if limit is None else f"{statement}\nlimit {int(limit)}", filters=filters)
         return self._latest(f"{statement}\nlimit {int(limit)}", filters or Filters(), limit)
@@ -118,6 +128,19 @@ class Warehouse:
             if rows.height:
                 return self._detail(snapshot, rows.row(0, named=True))
         return None
+
+    def require(self, turn_id: str) -> TurnDetail:
+        """One turn by id.
+
+        Raises:
+            QueryError: when the lake does not know it.
+        """
+        found = self.turn(turn_id)
+        if found is None:
+            raise QueryError(
+                f"turn: got {turn_id!r}, expected the id of a turn in lake {self.root}; `turnout turns` lists them"
+            )
+        return found
 
     def freshness(self) -> pl.DataFrame:
         """By source: ``turns``, ``last_received`` and ``last_ended``, the most recent first."""

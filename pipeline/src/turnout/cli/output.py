@@ -1,0 +1,118 @@
+"""Frames to standard output, in the format that was asked for."""
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from datetime import date, datetime
+from typing import Any
+
+import click
+import polars as pl
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from turnout.pipeline.errors import TurnoutError
+from turnout.pipeline.wording import NOTHING
+
+_PIPE_WIDTH = 160
+
+
+class OutputError(TurnoutError):
+    """Rows that cannot be written the way that was asked for."""
+
+
+def chosen(format_: str | None) -> str:
+    """The format that was named, else the one that suits where the output goes."""
+    return format_ or ("table" if sys.stdout.isatty() else "jsonl")
+
+
+def write(
+    frame: pl.DataFrame, format_: str | None, *, shown: Sequence[str] | None = None, missing: str = NOTHING
+) -> None:
+    """Write rows.
+
+    Args:
+        frame: the rows.
+        format_: one of `turnout.cli.options.FORMATS`, or ``None`` to choose by where the output goes.
+        shown: the columns of a table for a person; every other format has all of them.
+        missing: what a table shows where nothing is recorded.
+    """
+    match chosen(format_):
+        case "table":
+            table(frame.select(shown) if shown is not None else frame, missing)
+        case "json":
+            click.echo(json.dumps(list(_rows(frame)), indent=2))
+        case "jsonl":
+            for row in _rows(frame):
+                click.echo(json.dumps(row))
+        case "csv":
+            click.echo(_flat(frame).write_csv(), nl=False)
+        case _:
+            _write_parquet(frame)
+
+
+def table(frame: pl.DataFrame, missing: str = NOTHING, title: str | None = None) -> None:
+    """Draw rows as a table, numbers to the right."""
+    drawn = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", pad_edge=False)
+    for name, kind in frame.schema.items():
+        drawn.add_column(name, justify="right" if kind.is_numeric() else "left", overflow="fold")
+    for row in frame.iter_rows():
+        drawn.add_row(*(_cell(value, missing) for value in row))
+    console().print(drawn)
+
+
+def console() -> Console:
+    """A console on standard output; wide enough for a table where the width of the output is not known."""
+    return Console(width=None if sys.stdout.isatty() else _PIPE_WIDTH, highlight=False, soft_wrap=False)
+
+
+def jsonable(value: Any) -> Any:
+    """A value as JSON can hold it; instants and dates as ISO 8601."""
+    match value:
+        case datetime():
+            return value.isoformat().replace("+00:00", "Z")
+        case date():
+            return value.isoformat()
+        case dict():
+            return {key: jsonable(item) for key, item in value.items()}
+        case list() | tuple():
+            return [jsonable(item) for item in value]
+        case _:
+            return value
+
+
+def _rows(frame: pl.DataFrame) -> Iterator[dict[str, Any]]:
+    return ({name: jsonable(value) for name, value in row.items()} for row in frame.iter_rows(named=True))
+
+
+def _flat(frame: pl.DataFrame) -> pl.DataFrame:
+    """Lists as text, so that a flat file can hold them."""
+    lists = [name for name, kind in frame.schema.items() if isinstance(kind, pl.List)]
+    times = [name for name, kind in frame.schema.items() if isinstance(kind, pl.Datetime)]
+    return frame.with_columns(
+        *(pl.col(name).cast(pl.List(pl.String)).list.join("|") for name in lists),
+        *(pl.col(name).dt.strftime("%Y-%m-%dT%H:%M:%S%.6fZ") for name in times),
+    )
+
+
+def _write_parquet(frame: pl.DataFrame) -> None:
+    if sys.stdout.isatty():
+        raise OutputError("parquet: got a terminal, expected a file or pipe to write bytes to; add > FILE.parquet")
+    frame.write_parquet(sys.stdout.buffer)
+
+
+def _cell(value: Any, missing: str) -> str:
+    match value:
+        case None:
+            return missing
+        case bool():
+            return "yes" if value else "no"
+        case float():
+            return f"{value:.4g}" if abs(value) < 1000 else f"{value:,.0f}"  # noqa: PLR2004
+        case datetime():
+            return f"{value:%Y-%m-%d %H:%M:%S}"
+        case list():
+            return ", ".join(map(str, value)) or missing
+        case _:
+            return str(value)

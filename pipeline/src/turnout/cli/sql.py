@@ -1,0 +1,41 @@
+"""``turnout sql``: one read-only statement over the views of a lake."""
+
+import json
+from typing import Any
+
+import click
+
+from turnout.cli import options
+
+
+@click.command()
+@click.argument("statement")
+@click.option(
+    "--param",
+    "parameters",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Value of $NAME, as JSON or plain text: --param by='[\"model\"]'.",
+)
+@options.lake
+@options.format_
+def command(*, statement: str, parameters: tuple[str, ...], lake: str, format_: str | None) -> None:
+    """Run one SELECT over turns, turn_segments, steps, tool_calls and ledger; "-" reads it from standard input.
+
+    It can change nothing and open no other file.
+    """
+    from turnout.cli import output
+    from turnout.pipeline.query import Warehouse
+
+    text = click.get_text_stream("stdin").read() if statement == "-" else statement
+    output.write(Warehouse(lake).sql(text, dict(map(_parameter, parameters))), format_)
+
+
+def _parameter(given: str) -> tuple[str, Any]:
+    name, equals, value = given.partition("=")
+    if not name or not equals:
+        raise click.BadParameter(f"got {given!r}, expected NAME=VALUE", param_hint="--param")
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        return name, value
