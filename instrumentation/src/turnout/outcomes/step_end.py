@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import assert_never
 
-from turnout.outcomes.decide import Finish, FinishCandidate
+from turnout.outcomes.decide import Demand, Finish, FinishCandidate, FinishVeto, Steering
 from turnout.outcomes.facts import Step
 from turnout.outcomes.finishes import finish_of
 from turnout.outcomes.providers import FinishClass
@@ -28,7 +28,6 @@ _UNIFIED: Mapping[Finish, str] = MappingProxyType(
         Finish.END_TURN: "stop",
         Finish.LENGTH: "length",
         Finish.CONTENT_FILTER: "content-filter",
-        Finish.REFUSAL: "content-filter",
     }
 )
 
@@ -67,6 +66,16 @@ def closes(finish: Finish) -> bool:
             return False
         case _:
             assert_never(finish)
+
+
+def vetoed(finish: Finish) -> Demand:
+    """What a veto demands: more work; a cut answer, which is no success anyway, keeps its own end where no budget is left."""
+    return Steering(finish) if finish is Finish.LENGTH else FinishVeto()
+
+
+def consults(finish: Finish) -> bool:
+    """Whether there is an answer that hooks can be asked about; a request that failed or did not fit gave none."""
+    return finish not in (Finish.ERROR, Finish.CONTEXT_OVERFLOW)
 
 
 def _meaning(step: Step, means: FinishClass | None) -> Finish | None:

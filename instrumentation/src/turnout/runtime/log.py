@@ -24,7 +24,7 @@ from turnout.outcomes.facts import (
 )
 from turnout.runtime.clock import Clock
 from turnout.runtime.recorder import CallRecord, StepRecord, TurnRecord
-from turnout.runtime.settle import Attempt
+from turnout.runtime.settle import Attempt, attempt_end
 from turnout.runtime.tools import CallEnd
 
 Changed: TypeAlias = Callable[[TurnFacts], None]
@@ -117,11 +117,20 @@ class StepLog:
         self._record = record
         self._tell = tell
         self._calls: list[CallLog] = []
+        self._made: tuple[tuple[Step, tuple[ToolCall, ...]], Step] | None = None
 
     @property
     def facts(self) -> Step:
-        """What is known of the step now."""
-        return replace(self._facts, tool_calls=tuple(call.facts for call in self._calls))
+        """What is known of the step now; made again only when something changed, since every change of the turn asks."""
+        parts = (self._facts, tuple(call.facts for call in self._calls))
+        if self._made is None or self._made[0] != parts:
+            self._made = (parts, replace(self._facts, tool_calls=parts[1]))
+        return self._made[1]
+
+    def retried(self, failed: Attempt) -> None:
+        """A request ended without an answer, and another one goes out for the same step."""
+        end = attempt_end(failed)
+        self._record.attempt(reason=end.reason, status=end.status)
 
     def settled(self, attempt: Attempt) -> None:
         """The request came to its end, whichever it was."""
@@ -195,8 +204,6 @@ class CallLog:
 
 
 def _record_answer(record: StepRecord, facts: Step) -> None:
-    for end in facts.attempt_ends:
-        record.attempt(reason=end.reason, status=end.status)
     record.finish(
         finish_reason=facts.finish_reason,
         raw_finish_reason=facts.raw_finish_reason,

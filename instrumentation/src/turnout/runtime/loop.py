@@ -10,11 +10,9 @@ from turnout.outcomes.decide import (
     Aborted,
     Constraint,
     Continue,
-    Demand,
     Fail,
     Finish,
     FinishCandidate,
-    FinishVeto,
     PrerequisiteMiss,
     Steering,
     StepFacts,
@@ -26,7 +24,7 @@ from turnout.outcomes.decide import (
     spent_stop,
 )
 from turnout.outcomes.facts import Requester, StepError, ToolStatus
-from turnout.outcomes.step_end import ANSWERED, BROKEN, closes, step_finish
+from turnout.outcomes.step_end import ANSWERED, BROKEN, closes, consults, step_finish, vetoed
 from turnout.outcomes.verdict import BudgetKind
 from turnout.runtime.agent import Agent, Price, TurnTask
 from turnout.runtime.budget import calls_left, spent
@@ -84,7 +82,7 @@ class Loop:
         return ended
 
     async def _take_step(self) -> StepFacts:
-        attempt = await self.seam.step(Asking(self._request, self._opened))
+        attempt = await self.seam.step(Asking(self._request, self._opened, self._retried))
         if attempt is None or self._step is None:
             return self._kept_back()
         self._keep(attempt, self._step)
@@ -94,7 +92,7 @@ class Loop:
         self.calls.leave(attempt.message.calls, self._step)
         if finish is None or attempt.facts.aborted:
             return self._kept_back()
-        return await self._finished(finish, attempt.message.text)
+        return await self._finished(finish, attempt)
 
     def _kept_back(self) -> StepFacts:
         """A stop let no request out, or cut the one that was out: what was asked for still waits."""
@@ -114,22 +112,23 @@ class Loop:
         if any(end.misses for end in ends):
             return StepFacts(turn_yield, PrerequisiteMiss(), self._constraint())
         if self.calls.answered(requests, ends):
-            return replace(await self._finished(ANSWERED, attempt.message.text), yield_=turn_yield)
+            return replace(await self._finished(ANSWERED, attempt), yield_=turn_yield)
         return StepFacts(turn_yield, ToolCalls(), self._constraint())
 
-    async def _finished(self, finish: Finish, text: str) -> StepFacts:
+    async def _finished(self, finish: Finish, attempt: Attempt) -> StepFacts:
         """The provider ended the step: every hook has its say, whatever the budget."""
-        standing = self._constraint()
-        vetoed = await self._vetoed(finish, text)
+        refused = await self._vetoed(finish, attempt.message.text)
         if closes(finish):
-            # It stood before any hook was asked, and so does what was latched by then.
-            return StepFacts(None, FinishCandidate(finish), standing)
-        demands: list[Demand] = [FinishVeto()] if vetoed else []
+            # It stood before any hook was asked, and only a stop that had come by then counts.
+            return StepFacts(None, FinishCandidate(finish), attempt.latched)
+        demands = [vetoed(finish)] if refused else []
         if self.controls.inbox.waiting:
             demands.append(Steering(finish))
         return StepFacts(None, select_demand(demands, finish), self._constraint())
 
     async def _vetoed(self, finish: Finish, text: str) -> bool:
+        if not consults(finish):
+            return False
         candidate = Candidate(self.task.turn_id, finish, text, tuple(self.messages), self.reader)
         feedback: list[str] = []
         for hook in self.agent.finish_hooks:
@@ -168,6 +167,10 @@ class Loop:
             api=model.api,
             max_output_tokens=self.agent.max_output_tokens,
         )
+
+    def _retried(self, failed: Attempt) -> None:
+        if self._step is not None:
+            self._step.retried(failed)
 
     def _keep(self, attempt: Attempt, step: StepLog) -> None:
         step.settled(_priced(attempt, self.agent.price))

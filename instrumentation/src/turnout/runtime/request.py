@@ -39,10 +39,14 @@ class RetryPolicy:
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """One step's request, built only when it may go out; ``opened`` is called at that moment, once a step."""
+    """One step's request, built only when it may go out.
+
+    At that moment ``opened`` is called, once a step; ``retried`` is called with the failed attempt when another one goes out.
+    """
 
     build: Callable[[], ModelRequest]
     opened: Callable[[], None]
+    retried: Callable[[Attempt], None]
 
 
 @dataclass(slots=True)
@@ -58,6 +62,8 @@ class _Tries:
         if self.request is None:
             self.request = self.asking.build()
             self.asking.opened()
+        elif self.attempts:
+            self.asking.retried(self.attempts[-1])
         return self.request
 
 
@@ -87,7 +93,7 @@ class Seam:
         while True:
             attempt = await self._send(tries)
             if attempt is None:
-                return cut_between(tries.attempts) if tries.attempts else None
+                return cut_between(tries.attempts, self._clock.now()) if tries.attempts else None
             tries.attempts.append(attempt)
             if not await self._again(tries, attempt):
                 return of_several(tries.attempts)
@@ -119,7 +125,7 @@ class Seam:
         except Exception as error:  # noqa: BLE001 - whatever a model raises is a failed request
             failure = ModelError(str(error), type=type(error).__qualname__)
             failure.__cause__ = error
-        return gathered.settled(self._clock.now(), failure=failure)
+        return replace(gathered.settled(self._clock.now(), failure=failure), latched=self._stop.constraint)
 
     async def _again(self, tries: _Tries, attempt: Attempt) -> bool:
         """Whether the step sends another request; where a stop is latched by then, that one is refused."""

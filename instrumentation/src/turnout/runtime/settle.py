@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import TypeVar
 
+from turnout.outcomes.decide import Aborted, StopLatched
 from turnout.outcomes.facts import AttemptEnd, Instant, Output, Refusal, Step, StepError, ToolCall, ToolStatus, Usage
 from turnout.outcomes.step_end import unified
 from turnout.runtime.messages import AssistantMessage, CallRequest
@@ -29,6 +30,8 @@ class Attempt:
     message: AssistantMessage
     facts: Step
     failure: ModelError | None = None
+    latched: Aborted | StopLatched | None = None
+    """The stop that was latched when the request ended."""
 
     @property
     def silent(self) -> bool:
@@ -143,17 +146,17 @@ def of_several(attempts: Sequence[Attempt]) -> Attempt:
     facts = replace(
         last.facts,
         started_at=attempts[0].facts.started_at,
-        attempts=len(attempts),
+        attempts=len(attempts) if len(attempts) > 1 else None,
         attempt_ends=tuple(map(attempt_end, attempts[:-1])),
         usage=_summed([attempt.facts.usage for attempt in attempts]),
     )
     return replace(last, facts=facts)
 
 
-def cut_between(attempts: Sequence[Attempt]) -> Attempt:
-    """The step whose next request a stop kept back: it was cut, whatever its last request had come to."""
+def cut_between(attempts: Sequence[Attempt], now: Instant) -> Attempt:
+    """The step whose next request a stop kept back: it was cut, and its last failure did not end it."""
     whole = of_several(attempts)
-    return replace(whole, facts=replace(whole.facts, aborted=True))
+    return replace(whole, facts=replace(whole.facts, aborted=True, error=None, ended_at=now))
 
 
 def _streamed(call: CallRequest) -> ToolCall:
