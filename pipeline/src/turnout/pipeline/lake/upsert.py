@@ -12,8 +12,8 @@ from typing import TypeAlias
 
 from turnout.outcomes.classify import CLASSIFIER_VERSION
 from turnout.outcomes.facts import Instant, TurnFacts
-from turnout.outcomes.settle import merge
 from turnout.pipeline.codec import encode_turn
+from turnout.pipeline.combine import combine
 from turnout.pipeline.rows import ClassifiedTurn, classified, digest_of
 
 Place: TypeAlias = tuple[str, str]
@@ -93,7 +93,7 @@ def _joined(turns: Sequence[ClassifiedTurn]) -> ClassifiedTurn:
     """One turn out of all that came for its id."""
     if len(turns) == 1:
         return turns[0]
-    return classified(reduce(merge, (turn.facts for turn in turns)), min(turn.received_at for turn in turns))
+    return classified(reduce(combine, (turn.facts for turn in turns)), min(turn.received_at for turn in turns))
 
 
 def _against(turn: ClassifiedTurn, row: Stored | None, superseded: str | None) -> ClassifiedTurn | None:
@@ -105,7 +105,7 @@ def _against(turn: ClassifiedTurn, row: Stored | None, superseded: str | None) -
         return None
     if row.digest == superseded:
         return ClassifiedTurn(turn.facts, turn.verdict, min(row.received_at, turn.received_at))
-    merged = classified(merge(row.facts(), turn.facts), min(row.received_at, turn.received_at))
+    merged = classified(combine(row.facts(), turn.facts), min(row.received_at, turn.received_at))
     return None if current and _digest(merged) == row.digest else merged
 
 
