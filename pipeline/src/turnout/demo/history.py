@@ -60,7 +60,7 @@ def _hour(agent: Agent, draw: random.Random) -> int:
 async def _play_all(moments: Sequence[tuple[Agent, datetime]], now: datetime, draw: random.Random) -> list[TurnFacts]:
     turns: list[TurnFacts] = []
     for number, (agent, moment) in enumerate(moments):
-        turns.extend(await _play_chain(plan(agent, moment, now, draw), f"demo-{number:06d}", moment, draw))
+        turns.extend(await _play_chain(plan(agent, moment, now, draw), f"{agent.name}-{number:05d}", moment, draw))
     return turns
 
 

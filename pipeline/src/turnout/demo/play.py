@@ -51,7 +51,12 @@ async def _stop_later(turn: Turn, plan: TurnPlan, clock: Clock) -> None:
 
 def _agent(plan: TurnPlan, clock: Clock) -> Agent:
     model = ScriptedModel(
-        script(plan), name=plan.model.name, provider=plan.model.provider, api=plan.model.api, clock=clock
+        script(plan),
+        name=plan.model.name,
+        provider=plan.model.provider,
+        api=plan.model.api,
+        clock=clock,
+        pieces=1,
     )
     return Agent(
         name=plan.agent.name,

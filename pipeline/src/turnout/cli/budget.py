@@ -1,0 +1,64 @@
+"""``turnout budget``: what another limit would have done."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from turnout.cli import options
+
+if TYPE_CHECKING:
+    from turnout.pipeline.query.filters import Filters
+
+LIMITS = ("steps", "tool_calls", "total_tokens", "seconds", "cost_usd")
+
+
+class Numbers(click.ParamType[tuple[float, ...]]):
+    """Numbers with commas between them."""
+
+    name = "numbers"
+
+    def convert(
+        self, value: str | tuple[float, ...], param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[float, ...]:
+        """Read them; all must be above zero."""
+        if isinstance(value, tuple):
+            return value
+        try:
+            numbers = tuple(float(part) for part in value.split(",") if part.strip())
+        except ValueError:
+            numbers = ()
+        if not numbers or min(numbers) <= 0:
+            self.fail(f"got {value!r}, expected numbers above zero such as 10,20,30", param, ctx)
+        return numbers
+
+
+@click.command()
+@options.lake
+@click.option("--limit", type=click.Choice(LIMITS), default="steps", show_default=True, help="Which budget.")
+@click.option(
+    "--candidates", type=Numbers(), default=(), help="Budgets to look at, such as 10,20,30; default: round ones."
+)
+@options.filters
+@options.format_
+def command(lake: str, limit: str, candidates: tuple[float, ...], filters: "Filters", format_: str | None) -> None:
+    """Say what another limit would have done: who would finish, be cut, what it would cost.
+
+    A turn that the limit cut is censored where it stood; the other ends compete (Aalen-Johansen). All figures are estimates under
+    independent censoring. Attended and unattended turns are best looked at apart: --attended, --unattended.
+    """
+    from turnout.cli.output import chosen, write
+    from turnout.pipeline.analysis.budget import NOT_ESTIMABLE, Limit
+    from turnout.pipeline.budgets import budget, frame
+    from turnout.pipeline.query import Warehouse
+
+    counted, rows = budget(Warehouse(lake), Limit(limit), candidates, filters)
+    write(frame(rows), format_, missing=NOT_ESTIMABLE if chosen(format_) == "table" else "")
+    if counted.left_out:
+        click.echo(f"turnout: {counted.left_out} turns left out, their {limit} were not recorded", err=True)
+    for row in rows:
+        if not row.estimable:
+            click.echo(
+                f"turnout: {limit} {row.candidate:g}: {NOT_ESTIMABLE}, the largest observed budget is "
+                f"{counted.largest:g}",
+                err=True,
+            )
