@@ -3,7 +3,7 @@
 import pytest
 
 from turnout.pipeline.analysis.compare import Arm
-from turnout.pipeline.analysis.incident import Cell, Direction, Incident, judge, place_of, silent
+from turnout.pipeline.analysis.incident import Cell, Direction, Incident, judge, places_of, silent
 
 
 def cell(value: str | None, now: tuple[int, int], before: tuple[int, int], dimension: str = "outcome") -> Cell:
@@ -19,11 +19,11 @@ ENVIRONMENT = cell("production", (60, 270), (2, 280), "environment")
 ELSEWHERE = cell("large", (2, 230), (0, 235), "model")
 
 
-def test_the_reason_and_the_narrowest_place_that_explain_a_rise_come_first() -> None:
-    """Of two places that hold the excess, the one that moved more is named."""
+def test_the_reason_and_the_places_that_explain_a_rise_come_first() -> None:
+    """Of two places that hold the excess, the one that moved more comes first."""
     places = {"budget": [ENVIRONMENT, MODEL, ELSEWHERE]}
     assert judge(WHOLE_WORSE, [STEADY, CUT_MORE], places) == Incident(
-        direction=Direction.WORSE, whole=WHOLE_WORSE, reason=CUT_MORE, place=MODEL
+        direction=Direction.WORSE, whole=WHOLE_WORSE, reason=CUT_MORE, places=(MODEL, ENVIRONMENT)
     )
 
 
@@ -68,24 +68,23 @@ def test_looking_at_more_cells_asks_for_more_evidence() -> None:
     assert (small.decisive(1), small.decisive(40)) == (True, False)
 
 
+NEW = cell("2.4.0", (57, 80), (0, 0), "agent_version")
+UNNAMED = cell(None, (58, 70), (2, 75), "agent")
+
+
 @pytest.mark.parametrize(
     ("cells", "found"),
     [
-        pytest.param([ELSEWHERE], None, id="holds too little of it"),
-        pytest.param([cell("production", (60, 300), (2, 310), "environment")], None, id="is everywhere"),
-        pytest.param(
-            [cell(None, (58, 70), (2, 75), "agent")], cell(None, (58, 70), (2, 75), "agent"), id="not recorded"
-        ),
-        pytest.param(
-            [cell("2.4.0", (57, 61), (0, 0), "agent_version")],
-            cell("2.4.0", (57, 61), (0, 0), "agent_version"),
-            id="new with this window",
-        ),
+        pytest.param([ELSEWHERE], (), id="holds too little of it"),
+        pytest.param([cell("production", (60, 300), (2, 310), "environment")], (), id="is everywhere"),
+        pytest.param([UNNAMED], (UNNAMED,), id="not recorded"),
+        pytest.param([MODEL, cell("openai", (58, 70), (2, 75), "provider")], (MODEL,), id="one place under two names"),
+        pytest.param([MODEL, NEW], (NEW, MODEL), id="new with this window comes first"),
     ],
 )
-def test_which_place_is_named(cells: list[Cell], found: Cell | None) -> None:
+def test_which_places_are_named(cells: list[Cell], found: tuple[Cell, ...]) -> None:
     """A place is named when it holds most of the excess and is not everything."""
-    assert place_of(CUT_MORE, cells) == found
+    assert places_of(CUT_MORE, cells) == found
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ SETTINGS = (
     "--browser.gatherUsageStats=false",
     "--client.toolbarMode=minimal",
     "--client.showErrorDetails=none",
+    "--runner.magicEnabled=false",
 )
 """Loopback only, no usage statistics, no menus for developers; an unexpected error shows one line, its traceback goes to the log."""
 

@@ -8,7 +8,7 @@ from turnout.outcomes.verdict import Outcome
 from turnout.pipeline.analysis.compare import NOT_DECISIVE
 from turnout.pipeline.analysis.incident import Cell, Direction, Incident
 from turnout.pipeline.charts import COLOURS
-from turnout.pipeline.wording import LABELS, NOT_RECORDED, count, difference, percent, share
+from turnout.pipeline.wording import HAPPENS, LABELS, NOT_RECORDED, count, difference, percent, share
 
 ALARM: Final = COLOURS[Outcome.ERROR]
 CALM: Final = COLOURS[Outcome.COMPLETED]
@@ -21,12 +21,13 @@ ABNORMAL: Final = (
 INTERVAL: Final = "In brackets the 95 % Wilson interval: the range that the true share may well lie in, given so few or so many turns."
 NOW_AND_BEFORE: Final = "Coloured: this window. Grey, just below: the same length of time before it."
 
+PLACES: Final = 3
+"""So many places of a change are told."""
+
 DIMENSIONS: Final = {
     "model": "model",
-    "last_tool": "last tool",
-    "tool": "tool",
+    "tool": "last tool",
     "step": "step",
-    "last_step": "last step",
     "agent": "agent",
     "agent_version": "version",
     "provider": "provider",
@@ -39,11 +40,19 @@ DIMENSIONS: Final = {
 
 
 @dataclass(frozen=True, slots=True)
+class Line:
+    """A line below the headline; ``place`` is what it is about, to narrow the page to."""
+
+    text: str
+    place: Cell | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Headline:
     """The sentence to read first, the lines that it rests on, and a colour that repeats it."""
 
     title: str
-    lines: tuple[str, ...]
+    lines: tuple[Line, ...]
     colour: str
 
 
@@ -58,7 +67,8 @@ def headline(incident: Incident, window: str, silence: Sequence[str] = ()) -> He
     found = _headline(incident, window)
     if not silence or incident.direction is Direction.NO_TURNS:
         return found
-    return Headline(silence[0], (*silence[1:], f"Otherwise: {found.title}", *found.lines), ALARM)
+    more = (*silence[1:], f"Otherwise: {found.title}")
+    return Headline(silence[0], (*map(Line, more), *found.lines), ALARM)
 
 
 def _headline(incident: Incident, window: str) -> Headline:
@@ -68,10 +78,12 @@ def _headline(incident: Incident, window: str) -> Headline:
             before = (
                 f"{count(whole.before.total)} did in the {window} before." if whole.before.total else "None did before."
             )
-            return Headline(f"Silence: no turn ended in the last {window}", (before,), ALARM)
+            return Headline(f"Silence: no turn ended in the last {window}", (Line(before),), ALARM)
         case Direction.NO_BEFORE:
             now = f"{share(whole.now.count, whole.now.total)} of the turns in the last {window} ended abnormally."
-            return Headline("Nothing to compare with yet", (now, f"No turn ended in the {window} before."), GREY)
+            return Headline(
+                "Nothing to compare with yet", (Line(now), Line(f"No turn ended in the {window} before.")), GREY
+            )
         case Direction.SAME:
             return Headline(f"Nothing changed: {_short(whole)} of turns end abnormally", _same(whole, window), CALM)
         case Direction.WORSE:
@@ -84,18 +96,17 @@ def _headline(incident: Incident, window: str) -> Headline:
 
 def _moved(incident: Incident, which: str) -> str:
     cell = incident.reason or incident.whole
-    how = "end abnormally" if incident.reason is None else f"end as: {cause(cell)}"
-    place = f", most of them on {place_words(incident.place)}" if incident.place else ""
+    how = "end abnormally" if incident.reason is None else happens(cell)
+    place = f", most of them with {place_words(incident.places[0])}" if incident.places else ""
     return f"{which} turns {how}{place}"
 
 
-def _lines(incident: Incident, window: str) -> tuple[str, ...]:
+def _lines(incident: Incident, window: str) -> tuple[Line, ...]:
     cell = incident.reason or incident.whole
-    lines = [_against(cell, window, cause(cell) if incident.reason else "abnormal")]
-    if incident.place is not None:
-        lines.append(_against(incident.place, window, place_words(incident.place)))
+    lines = [Line(_against(cell, window, cause(cell) if incident.reason else "abnormal"))]
+    lines += [Line(_against(place, window, f"with {place_words(place)}"), place) for place in incident.places[:PLACES]]
     if incident.reason is not None:
-        lines.append(_against(incident.whole, window, "all abnormal ends"))
+        lines.append(Line(_against(incident.whole, window, "all abnormal ends")))
     return tuple(lines)
 
 
@@ -108,8 +119,8 @@ def _against(cell: Cell, window: str, what: str) -> str:
     )
 
 
-def _same(whole: Cell, window: str) -> tuple[str, ...]:
-    return (f"{_against(whole, window, 'abnormal').removesuffix('.')}: {NOT_DECISIVE}.",)
+def _same(whole: Cell, window: str) -> tuple[Line, ...]:
+    return (Line(f"{_against(whole, window, 'abnormal').removesuffix('.')}: {NOT_DECISIVE}."),)
 
 
 def _short(cell: Cell) -> str:
@@ -119,6 +130,11 @@ def _short(cell: Cell) -> str:
 def cause(cell: Cell) -> str:
     """The plain words of an outcome cell."""
     return LABELS[Outcome(cell.value)] if cell.value in set(Outcome) else cell.value or NOT_RECORDED
+
+
+def happens(cell: Cell) -> str:
+    """What happens to the turns of an outcome cell."""
+    return HAPPENS[Outcome(cell.value)] if cell.value in set(Outcome) else f"end as {cause(cell)}"
 
 
 def place_words(cell: Cell) -> str:

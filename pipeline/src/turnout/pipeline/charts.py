@@ -8,7 +8,7 @@ A chart fills the width that it is given; instants are shown in UTC.
 import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import altair as alt
 import polars as pl
@@ -36,22 +36,28 @@ STRONG: Final = "#f06900"
 PALE: Final = "#8a8f98"
 """What that is compared with."""
 
-ROW: Final = 32
+ROW: Final = 36
 """Height in pixels of one row of a bar or interval chart."""
 
 Part: TypeAlias = tuple[str, str]
 """A named part of a whole and its colour."""
+
+Window: TypeAlias = tuple[datetime, datetime]
+"""Two instants, the earlier first."""
 
 _LABELS: Final = 200
 _FIGURES: Final = 330
 _A_DAY: Final = timedelta(days=2)
 
 
-def ends_over_time(frame: pl.DataFrame, *, boundary: datetime | None = None, height: int = 150) -> alt.LayerChart:
+def ends_over_time(
+    frame: pl.DataFrame, *, window: Window | None = None, boundary: datetime | None = None, height: int = 150
+) -> alt.LayerChart:
     """Abnormal turns by reason over time, as stacked bars; a line marks where "now" begins.
 
     Args:
         frame: ``bucket`` and ``bucket_end`` (instants), ``outcome``, ``turns``.
+        window: what the axis spans.
         boundary: the instant that parts now from before.
         height: of the plot in pixels.
     """
@@ -60,7 +66,7 @@ def ends_over_time(frame: pl.DataFrame, *, boundary: datetime | None = None, hei
     names = {str(outcome): words for outcome, words in LABELS.items()}
     named = frame.with_columns(part=pl.col("outcome").replace(names), when=_when("bucket"))
     bars = _stacked_rects(named, parts, by="bucket").encode(
-        x=_time("bucket", frame),
+        x=_time("bucket", frame, window),
         x2="bucket_end:T",
         y=alt.Y("below:Q", title="abnormal", axis=_count_axis()),
         tooltip=[
@@ -72,11 +78,14 @@ def ends_over_time(frame: pl.DataFrame, *, boundary: datetime | None = None, hei
     return _filling([bars, *_line(boundary)], height)
 
 
-def turns_over_time(frame: pl.DataFrame, *, boundary: datetime | None = None, height: int = 44) -> alt.LayerChart:
+def turns_over_time(
+    frame: pl.DataFrame, *, window: Window | None = None, boundary: datetime | None = None, height: int = 44
+) -> alt.LayerChart:
     """All turns over time: the traffic under the abnormal ones, where a gap is silence.
 
     Args:
         frame: ``bucket``, ``bucket_end``, ``turns``.
+        window: what the axis spans.
         boundary: the instant that parts now from before.
         height: of the plot in pixels.
     """
@@ -84,7 +93,7 @@ def turns_over_time(frame: pl.DataFrame, *, boundary: datetime | None = None, he
         alt.Chart(frame.with_columns(when=_when("bucket"), zero=pl.lit(0)))
         .mark_rect(color=PALE)
         .encode(
-            x=_time("bucket", frame),
+            x=_time("bucket", frame, window),
             x2="bucket_end:T",
             y=alt.Y("zero:Q", title="all turns", axis=_count_axis(2)),
             y2="turns:Q",
@@ -118,21 +127,25 @@ def shares(frame: pl.DataFrame, *, colour: str = STRONG) -> alt.LayerChart:
 
     Args:
         frame: ``label``, ``numerator``, ``denominator``, ``rate``, ``low``, ``high``, in the order to show; and, to compare with an
-            earlier window, ``rate_before``, ``low_before``, ``high_before``, which are drawn pale below.
+            earlier window, the same figures with ``_before`` at the end of their names, which are drawn pale below.
         colour: of the dot and its line.
     """
     order = frame["label"].to_list()
-    words = {row["label"]: share(row["numerator"], row["denominator"]) for row in frame.iter_rows(named=True)}
+    words = {row["label"]: _figures(row) for row in frame.iter_rows(named=True)}
     known = frame.filter(pl.col("rate").is_not_null())
     base = alt.Chart(known if known.height else frame)
     rows = alt.Y("label:N", sort=order, title=None, axis=None, scale=alt.Scale(domain=order))
-    percents = alt.Axis(format=".0%", tickCount=4, grid=True)
+    percents = alt.Axis(format=".0%", tickCount=4, grid=True, labelFlush=False)
     rate = alt.X("rate:Q", title=None, axis=percents, scale=_share_scale(frame))
+    compared = "rate_before" in frame.columns
+    lift = -ROW * 0.2 if compared else 0
     layers = [
-        base.mark_rule(size=3, color=colour).encode(y=rows, x=alt.X("low:Q"), x2="high:Q"),
-        base.mark_point(filled=True, size=90, color=colour, opacity=1).encode(y=rows, x=rate, tooltip=_share_tip("of")),
+        base.mark_rule(size=3, color=colour, yOffset=lift).encode(y=rows, x=alt.X("low:Q"), x2="high:Q"),
+        base.mark_point(filled=True, size=90, color=colour, opacity=1, yOffset=lift).encode(
+            y=rows, x=rate, tooltip=_share_tip("of")
+        ),
     ]
-    if "rate_before" in frame.columns:
+    if compared:
         layers = [*_before(base, rows), *layers]
     return _filling([*layers, *_row_axes(order, words)], max(1, len(order)) * ROW, own_axes=True)
 
@@ -150,7 +163,12 @@ def stacked(frame: pl.DataFrame, parts: Sequence[Part], words: Mapping[str, str]
     scaled = frame.with_columns(share=pl.col("turns") / whole)
     bars = _stacked_rects(scaled, parts, by="label", amount="share", mark_height=18).encode(
         y=alt.Y("label:N", sort=order, title=None, axis=None, scale=alt.Scale(domain=order)),
-        x=alt.X("below:Q", title=None, axis=alt.Axis(format=".0%", tickCount=4), scale=alt.Scale(domain=[0, 1])),
+        x=alt.X(
+            "below:Q",
+            title=None,
+            axis=alt.Axis(format=".0%", tickCount=4, labelFlush=False),
+            scale=alt.Scale(domain=[0, 1]),
+        ),
         x2="above:Q",
         tooltip=[
             alt.Tooltip("label:N", title="of"),
@@ -238,7 +256,7 @@ def _line(place: datetime | float | None, kind: str = "T") -> list[alt.Chart]:
 
 
 def _before(base: alt.Chart, rows: alt.Y) -> list[alt.Chart]:
-    below = ROW * 0.3
+    below = ROW * 0.2
     return [
         base.mark_rule(size=2, color=PALE, yOffset=below).encode(y=rows, x=alt.X("low_before:Q"), x2="high_before:Q"),
         base.mark_point(filled=False, size=40, color=PALE, opacity=1, yOffset=below).encode(
@@ -264,7 +282,14 @@ def _share_tip(title: str) -> list[alt.Tooltip]:
     ]
 
 
-def _row_axes(order: Sequence[str], words: Mapping[str, str]) -> list[alt.Chart]:
+def _figures(row: Mapping[str, Any]) -> list[str]:
+    now = share(row["numerator"], row["denominator"])
+    if "denominator_before" not in row:
+        return [now]
+    return [now, f"before: {share(row['numerator_before'], row['denominator_before'])}"]
+
+
+def _row_axes(order: Sequence[str], words: Mapping[str, str | list[str]]) -> list[alt.Chart]:
     """The labels at the left and words at the right, as axes of two layers that draw nothing."""
     shown = f"({json.dumps(dict(words), ensure_ascii=False)})[datum.value] || ''"
     plain = alt.Axis(
@@ -283,6 +308,7 @@ def _row_axes(order: Sequence[str], words: Mapping[str, str]) -> list[alt.Chart]
         labelLimit=_FIGURES,
         labelOverlap=False,
         labelFlush=False,
+        labelLineHeight=13,
         ticks=False,
         domain=False,
         labelPadding=8,
@@ -300,8 +326,8 @@ def _when(column: str) -> pl.Expr:
     return pl.col(column).dt.strftime("%d %b %H:%M")
 
 
-def _time(column: str, frame: pl.DataFrame) -> alt.X:
-    first, last = frame[column].min(), frame[column].max()
+def _time(column: str, frame: pl.DataFrame, window: Window | None = None) -> alt.X:
+    first, last = window or (frame[column].min(), frame[column].max())
     days = isinstance(first, datetime) and isinstance(last, datetime) and last - first > _A_DAY
     axis = alt.Axis(
         format="%d %b" if days else "%H:%M",
@@ -311,7 +337,8 @@ def _time(column: str, frame: pl.DataFrame) -> alt.X:
         labelFlush=False,
         labelPadding=6,
     )
-    return alt.X(f"{column}:T", title=None, axis=axis, scale=alt.Scale(type="utc"))
+    spans = alt.Undefined if window is None else [moment.isoformat() for moment in window]
+    return alt.X(f"{column}:T", title=None, axis=axis, scale=alt.Scale(type="utc", domain=spans, clamp=True))
 
 
 def _count_axis(ticks: int = 4) -> alt.Axis:

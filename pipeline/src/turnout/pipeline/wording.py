@@ -29,6 +29,20 @@ LABELS: Final[Mapping[Outcome, str]] = {
 }
 """Two or three plain words for each outcome."""
 
+HAPPENS: Final[Mapping[Outcome, str]] = {
+    Outcome.COMPLETED: "finish",
+    Outcome.YIELDED: "are handed over",
+    Outcome.BUDGET: "are cut by a limit",
+    Outcome.LENGTH: "have their answer cut off",
+    Outcome.CONTEXT_OVERFLOW: "no longer fit the context",
+    Outcome.REFUSED: "are refused",
+    Outcome.STOPPED: "are stopped",
+    Outcome.INTERRUPTED: "die",
+    Outcome.ERROR: "fail",
+    Outcome.UNKNOWN: "end without a record of how",
+}
+"""What happens to turns of each outcome, after "more turns"."""
+
 MEANINGS: Final[Mapping[Outcome, str]] = {
     Outcome.COMPLETED: "The agent said that it was done, and nothing contradicts it.",
     Outcome.YIELDED: "The agent handed over to a person, a plan or another agent, and waits.",

@@ -40,6 +40,11 @@ class Cell:
         """How many more turns than the share before would have given; negative when fewer."""
         return self.now.count - self.now.total * _rate(self.before)
 
+    @property
+    def new(self) -> bool:
+        """Whether it was not there at all before."""
+        return self.before.total == 0 and self.now.total > 0
+
     def decisive(self, looked_at: int) -> bool:
         """Whether the change holds after looking at so many cells."""
         return self._difference(1 - (1 - LEVEL) / max(1, looked_at)).decisive
@@ -60,12 +65,12 @@ class Direction(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Incident:
-    """The one change to read first: all turns, the reason that moved most, and the place that holds most of it."""
+    """The one change to read first: all turns, the reason that moved most, and the places that hold most of it."""
 
     direction: Direction
     whole: Cell
     reason: Cell | None = None
-    place: Cell | None = None
+    places: tuple[Cell, ...] = ()
 
 
 def judge(whole: Cell, reasons: Sequence[Cell], places: Mapping[str, Sequence[Cell]]) -> Incident:
@@ -86,12 +91,12 @@ def judge(whole: Cell, reasons: Sequence[Cell], places: Mapping[str, Sequence[Ce
     direction = _direction(whole, reason, looked_at)
     if direction is Direction.SAME:
         return Incident(direction=direction, whole=whole)
-    place = None if reason is None else place_of(reason, places.get(reason.value or "", ()))
-    return Incident(direction=direction, whole=whole, reason=reason, place=place)
+    found = () if reason is None else places_of(reason, places.get(reason.value or "", ()))
+    return Incident(direction=direction, whole=whole, reason=reason, places=found)
 
 
-def place_of(reason: Cell, cells: Iterable[Cell]) -> Cell | None:
-    """The narrowest place that holds most of a change: of those with enough of the excess, the one that moved most."""
+def places_of(reason: Cell, cells: Iterable[Cell]) -> tuple[Cell, ...]:
+    """The places that hold most of a change: first those that are new, then those that moved most; the narrower one of equals."""
     cells = list(cells)
     enough = [
         cell
@@ -99,9 +104,11 @@ def place_of(reason: Cell, cells: Iterable[Cell]) -> Cell | None:
         if cell.excess * reason.excess > 0
         and abs(cell.excess) >= EXPLAINS * abs(reason.excess)
         and cell.now.total < reason.now.total
-        and (cell.decisive(len(cells)) or cell.before.total == 0)
+        and (cell.new or cell.decisive(len(cells)))
     ]
-    return max(enough, key=_movement, default=None)
+    enough.sort(key=lambda cell: (not cell.new, -_movement(cell), cell.now.total))
+    # One place under two names, as an agent that is alone in its service, is told once.
+    return tuple({(cell.now, cell.before): cell for cell in reversed(enough)}.values())[::-1]
 
 
 def silent(seconds_since: float, usual_gap: float | None) -> bool:

@@ -26,6 +26,7 @@ STYLE = """
 .to-headline p {margin: 0.35rem 0 0 0; font-size: 1rem;}
 .to-sources {display: flex; flex-wrap: wrap; gap: 0.4rem 1.4rem; font-size: 0.875rem; align-items: baseline;}
 .to-sources b.loud {color: #c30f0f; background: rgba(255, 255, 255, 0.9); padding: 0 0.35rem; border-radius: 4px;}
+[data-stale="true"] {opacity: 1 !important;}
 .to-facts {display: grid; grid-template-columns: repeat(auto-fit, minmax(13rem, 1fr)); gap: 0.5rem 1.5rem;
   font-size: 0.9rem; margin: 0;}
 .to-facts dt {opacity: 0.7; font-size: 0.8rem;}
@@ -80,9 +81,9 @@ def facts(pairs: Sequence[tuple[str, Cell]]) -> str:
     return f'<dl class="to-facts">{"".join(_fact(name, value) for name, value in pairs)}</dl>'
 
 
-def headline(title: str, lines: Sequence[str], colour: str) -> str:
+def headline(title: str, lines: Sequence[Sequence[Cell]], colour: str) -> str:
     """The first thing that is seen: one sentence, and the figures that it rests on."""
-    more = "".join(f"<p>{escape(line)}</p>" for line in lines)
+    more = "".join(f"<p>{' '.join(map(_content, line))}</p>" for line in lines)
     return f'<div class="to-headline" style="border-color: {colour}"><h2>{escape(title)}</h2>{more}</div>'
 
 

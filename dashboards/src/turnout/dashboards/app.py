@@ -1,0 +1,25 @@
+"""The frame of every page: navigation, filters, and the states in which there is nothing to show."""
+
+from typing import Final
+
+import streamlit as st
+
+from turnout.dashboards import bar, components, data, markup
+
+PAGES: Final = (
+    ("pages/on_call.py", "On call", ":material/notifications_active:"),
+    ("pages/budget.py", "Budget", ":material/hourglass_bottom:"),
+    ("pages/length.py", "Length", ":material/content_cut:"),
+    ("pages/refusals.py", "Refusals", ":material/block:"),
+    ("pages/turn.py", "Turn", ":material/search:"),
+)
+
+st.set_page_config(page_title="turnout", page_icon=":material/traffic:", layout="wide")
+st.html(markup.STYLE)
+page = st.navigation([st.Page(path, title=title, icon=icon) for path, title, icon in PAGES], position="top")
+with components.guarded():
+    if data.version() < 0:
+        components.wait_for_turns()
+    else:
+        bar.draw()
+        page.run()

@@ -1,0 +1,175 @@
+"""What several pages draw: the headline, charts with their words, lists of turns, and the states without data."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Final
+
+import altair as alt
+import polars as pl
+import streamlit as st
+
+from turnout.dashboards import bar, data, markup
+from turnout.dashboards.rhythm import Rhythm
+from turnout.dashboards.scope import address
+from turnout.dashboards.words import Headline
+from turnout.outcomes.verdict import Outcome
+from turnout.pipeline.analysis.incident import Cell
+from turnout.pipeline.charts import COLOURS
+from turnout.pipeline.errors import TurnoutError
+from turnout.pipeline.query import metric
+from turnout.pipeline.query.filters import VALUES
+from turnout.pipeline.wording import MEANINGS, NOT_RECORDED, count, duration, label
+
+LATEST: Final = 15
+"""So many turns are listed."""
+
+LIVE_SECONDS: Final = 5
+"""So often a live page looks at the lake."""
+
+
+@contextmanager
+def guarded() -> Iterator[None]:
+    """Show a known error as its one sentence, in place of what could not be drawn."""
+    try:
+        yield
+    except TurnoutError as error:
+        st.error(str(error))
+
+
+def sources(found: Sequence[Rhythm]) -> None:
+    """When each source was last heard of; silence stands out."""
+    st.html(
+        markup.badges([("Last telemetry", "", False), *((each.source, each.words, each.unusual) for each in found)])
+    )
+
+
+def headline(found: Headline) -> None:
+    """The first thing that is seen."""
+    lines = [[line.text, *_narrowing(line.place)] for line in found.lines]
+    st.html(markup.headline(found.title, lines, found.colour))
+
+
+def chart(title: str, drawn: alt.LayerChart, words: str = "") -> None:
+    """A chart under its title, with its definition in sight."""
+    with st.container(gap="small"):
+        st.markdown(f"##### {title}")
+        if words:
+            st.caption(words)
+        st.altair_chart(drawn, width="stretch")
+
+
+def nothing(title: str, words: str) -> None:
+    """A sentence where a chart would be empty."""
+    with st.container(gap="small"):
+        st.markdown(f"##### {title}")
+        st.info(words)
+
+
+def definitions(names: Sequence[str], *more: str) -> None:
+    """What the figures of the page count, from the registry of metrics."""
+    with st.expander("What is counted"):
+        for name in names:
+            found = metric(name)
+            st.markdown(f"**{found.title}**: {found.definition}")
+        for words in more:
+            st.markdown(words)
+
+
+def outcome_meanings() -> str:
+    """Every way to end, in one list."""
+    lines = [f"- **{label(outcome)}** (`{outcome}`): {MEANINGS[outcome]}" for outcome in COLOURS]
+    return "\n".join(lines)
+
+
+def turn_list(title: str, turns: pl.DataFrame, now: datetime, empty: str) -> None:
+    """The latest turns; each opens its own page."""
+    st.markdown(f"##### {title}")
+    if turns.is_empty():
+        st.info(empty)
+        return
+    columns = (
+        markup.Column("ended", "Ended", "tight"),
+        markup.Column("outcome", "How"),
+        markup.Column("agent", "Agent"),
+        markup.Column("model", "Model", "wide"),
+        markup.Column("spent", "Steps", "number"),
+        markup.Column("tool", "Last tool", "wide"),
+        markup.Column("next", "Continue"),
+    )
+    st.html(markup.table(columns, [_turn_row(row, now) for row in turns.iter_rows(named=True)]))
+
+
+@st.fragment(run_every=LIVE_SECONDS)
+def wait_for_turns() -> None:
+    """An empty lake: three ways to fill it, until the first turn is there."""
+    if data.version() >= 0:
+        st.rerun()
+    st.markdown("## No turns here yet")
+    st.markdown(
+        f"The lake `{data.lake()}` is empty. Any one of these brings the first turns; this page shows them by itself."
+    )
+    _way(
+        "1. An agent that speaks OpenTelemetry",
+        "Start the receiver, and point the agent at it. GenAI conventions, OpenInference and OpenLLMetry are understood.",
+        "turnout serve\nOTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318 python your_agent.py",
+        "bash",
+    )
+    _way(
+        "2. Logs and transcripts that are already there",
+        "Claude Code, Codex, SWE-agent and others; a second import adds nothing.",
+        "turnout import auto ~/.claude/projects",
+        "bash",
+    )
+    _way(
+        "3. A loop of your own",
+        "Record each turn where it runs.",
+        "from turnout.instrumentation import Limits, Recorder, otlp_sink\n\n"
+        "recorder = Recorder(otlp_sink())\n"
+        'with recorder.turn(agent="my-agent", limits=Limits(steps=30)) as turn:\n'
+        '    with turn.step(model="gpt-5-mini", provider="openai") as step:\n'
+        '        step.finish(raw_finish_reason="stop")',
+        "python",
+    )
+    st.markdown("Or only look around: `turnout demo` runs agents, a receiver and these pages over a lake of its own.")
+
+
+def _narrowing(place: Cell | None) -> list[markup.Cell]:
+    """A link to the same page over one place alone."""
+    if place is None or place.dimension not in VALUES:
+        return []
+    narrowed = {**bar.chosen(), place.dimension: [place.value or NOT_RECORDED]}
+    return [markup.Link("Only these", address("", narrowed))]
+
+
+def _way(title: str, words: str, code: str, language: str) -> None:
+    st.markdown(f"#### {title}")
+    st.markdown(words)
+    st.code(code, language=language)
+
+
+def _turn_row(row: dict[str, object], now: datetime) -> dict[str, markup.Cell]:
+    ended, outcome = row["over_at"], str(row["outcome"])
+    assert isinstance(ended, datetime)
+    href = address("turn", bar.chosen(), turn=str(row["turn_id"]), date=str(row["date"]))
+    return {
+        "ended": markup.Link(f"{duration((now - ended).total_seconds())} ago", href),
+        "outcome": markup.Marked(_how(row), COLOURS[Outcome(outcome)]),
+        "agent": " ".join(str(part) for part in (row["agent"] or NOT_RECORDED, row["agent_version"]) if part),
+        "model": str(row["model"] or NOT_RECORDED),
+        "spent": _spent(row),
+        "tool": str(row["last_tool"] or ""),
+        "next": "offered" if row["can_continue"] else "no",
+    }
+
+
+def _how(row: dict[str, object]) -> str:
+    closer = row["budget_kind"] or row["cause"]
+    words = label(str(row["outcome"]))
+    return f"{words}: {str(closer).replace('_', ' ')}" if closer else words
+
+
+def _spent(row: dict[str, object]) -> str:
+    steps, limit = row["steps_charged"], row["limit_steps"]
+    shown = NOT_RECORDED if steps is None else count(int(str(steps)))
+    return shown if limit is None else f"{shown} of {limit}"

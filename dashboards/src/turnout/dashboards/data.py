@@ -1,0 +1,124 @@
+"""Cached loads from the lake: the only module of the pages that asks it anything.
+
+Frames are kept by the version of the lake, so that a page asks again only when something has arrived or the window has moved.
+"""
+
+import os
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+import polars as pl
+import streamlit as st
+
+from turnout.pipeline.query import Filters, TurnDetail, Warehouse, run
+from turnout.pipeline.query.series import arrivals as read_arrivals
+from turnout.pipeline.query.series import ends_over_time as read_ends
+
+LAKE: Final = "TURNOUT_LAKE"
+DEFAULT_LAKE: Final = "./turnout-lake"
+
+_KEPT: Final = timedelta(minutes=10)
+_MANY: Final = 500
+_RHYTHM: Final = timedelta(days=7)
+
+_CHOICES: Final = {
+    "service": ("outcomes", "service"),
+    "environment": ("outcomes", "environment"),
+    "agent": ("outcomes", "agent"),
+    "agent_version": ("outcomes", "agent_version"),
+    "model": ("call_error", "model"),
+    "provider": ("call_error", "provider"),
+    "tool": ("tool_unsettled", "tool"),
+    "source": ("outcomes", "source"),
+}
+"""For each filter the metric and dimension that knows its values."""
+
+
+def lake() -> str:
+    """Where the lake is."""
+    return os.environ.get(LAKE) or DEFAULT_LAKE
+
+
+def version() -> int:
+    """The version of the newest state, moving on to it; -1 for a lake without a turn.
+
+    Raises:
+        TurnoutError: when the lake cannot be read.
+    """
+    opened = _warehouse(lake())
+    opened.refresh()
+    return opened.snapshot.version
+
+
+def metric(name: str, filters: Filters, by: Sequence[str] = ()) -> pl.DataFrame:
+    """One metric of the registry."""
+    return _metric(lake(), version(), name, filters, tuple(by))
+
+
+def ends_over_time(filters: Filters, bucket: timedelta) -> pl.DataFrame:
+    """Turns by outcome in buckets of when they were over."""
+    return _ends(lake(), version(), filters, bucket)
+
+
+def arrivals(now: datetime) -> pl.DataFrame:
+    """Each source's rhythm over the last week."""
+    since = now.replace(second=0, microsecond=0) - _RHYTHM
+    return _arrivals(lake(), version(), Filters(since=since))
+
+
+def turns(filters: Filters, limit: int) -> pl.DataFrame:
+    """The latest turns."""
+    return _turns(lake(), version(), filters, limit)
+
+
+def turn(turn_id: str, near: datetime | None) -> TurnDetail | None:
+    """One turn with everything that is stored of it."""
+    version()
+    return _warehouse(lake()).turn(turn_id, near)
+
+
+def choices(name: str, now: datetime) -> list[str]:
+    """The values that a filter can take, the most frequent first, over the last 30 days."""
+    known = _choices(lake(), name, now.replace(minute=0, second=0, microsecond=0))
+    return known.filter(pl.col(name).is_not_null())[name].to_list()
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def _warehouse(root: str) -> Warehouse:
+    return Warehouse(root)
+
+
+@st.cache_data(ttl=_KEPT, max_entries=_MANY, show_spinner=False)
+def _metric(root: str, version: int, name: str, filters: Filters, by: tuple[str, ...]) -> pl.DataFrame:
+    del version
+    return run(_warehouse(root), name, filters, by)
+
+
+@st.cache_data(ttl=_KEPT, max_entries=_MANY, show_spinner=False)
+def _ends(root: str, version: int, filters: Filters, bucket: timedelta) -> pl.DataFrame:
+    del version
+    return read_ends(_warehouse(root), filters, bucket)
+
+
+@st.cache_data(ttl=_KEPT, max_entries=_MANY, show_spinner=False)
+def _arrivals(root: str, version: int, filters: Filters) -> pl.DataFrame:
+    del version
+    return read_arrivals(_warehouse(root), filters)
+
+
+@st.cache_data(ttl=_KEPT, max_entries=_MANY, show_spinner=False)
+def _turns(root: str, version: int, filters: Filters, limit: int) -> pl.DataFrame:
+    del version
+    return _warehouse(root).turns(filters, limit)
+
+
+@st.cache_data(ttl=timedelta(minutes=1), max_entries=_MANY, show_spinner=False)
+def _choices(root: str, name: str, hour: datetime) -> pl.DataFrame:
+    metric_name, dimension = _CHOICES[name]
+    found = run(_warehouse(root), metric_name, Filters(since=hour - timedelta(days=30)), (dimension,))
+    return (
+        found.group_by(dimension)
+        .agg(pl.col("denominator").max())
+        .sort("denominator", dimension, descending=[True, False])
+    )
