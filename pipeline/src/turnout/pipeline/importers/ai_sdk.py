@@ -92,6 +92,7 @@ class AiSdkImporter:
     """Spans of one turn may lie in several files: together they are read as one set."""
 
     kind = KIND
+    joins_files = True
 
     def recognises(self, sample: Sequence[Value], name: str) -> bool:
         """Say whether the first records of a file are such spans."""

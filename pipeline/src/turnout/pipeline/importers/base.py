@@ -8,12 +8,12 @@ import hashlib
 import hmac
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import IO, Protocol, TypeAlias
 
-from turnout.outcomes.facts import TurnFacts
+from turnout.outcomes.facts import Claim, Layer, TurnFacts
 
 SAMPLE_RECORDS = 20
 """How many of the first records of a file decide its kind."""
@@ -38,6 +38,9 @@ class Skipped:
 
 
 Imported: TypeAlias = TurnFacts | Damaged | Skipped
+
+DAMAGED_RECORD = Claim(by=Layer.TRANSPORT, reason="damaged_record")
+"""What the log itself says of a turn of which a record is damaged: no end, and that one may have been lost."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,12 +104,17 @@ class Importer(Protocol):
         """Say whether the first records of a file named ``name`` are of this kind."""
         ...
 
+    @property
+    def joins_files(self) -> bool:
+        """Whether one file can complete a turn of another."""
+        ...
+
     def read(self, path: Path, *, digest_key: bytes | None = None) -> Reading:
         """Read one file by itself."""
         ...
 
     def read_all(self, paths: Sequence[Path], *, digest_key: bytes | None = None) -> Reading:
-        """Read a set of files together, where one file can complete a turn of another."""
+        """Read a set of files as one."""
         ...
 
 
@@ -124,6 +132,7 @@ class RecordImporter:
     parse: Parse
     recognise: Recognise
     unpack: Callable[[object], Iterable[object]] = field(default=lambda document: [document])
+    joins_files: bool = False
 
     def recognises(self, sample: Sequence[Mapping[str, object]], name: str) -> bool:
         """Say whether the first records of a file are of this kind."""
@@ -139,7 +148,7 @@ class RecordImporter:
         def make(tally: Tally) -> Iterator[Imported]:
             for path in paths:
                 source = Source(path=str(path), digest_key=digest_key)
-                yield from self.parse(source, counted(read_records(path, self.unpack), tally))
+                yield from marked(self.parse(source, counted(read_records(path, self.unpack), tally)))
 
         return Reading(make)
 
@@ -147,6 +156,18 @@ class RecordImporter:
 def content_id(value: object) -> str:
     """Name a record that has no id of its own by what it holds, so that a copy of it is the same turn."""
     return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()[:16]
+
+
+def marked(items: Iterable[Imported]) -> Iterator[Imported]:
+    """Let the facts of a turn say that a record of it was damaged; the damage must be told before the turn."""
+    spoiled: set[str] = set()
+    for item in items:
+        if isinstance(item, Damaged) and item.turn_id is not None:
+            spoiled.add(item.turn_id)
+        if isinstance(item, TurnFacts) and item.turn_id in spoiled:
+            yield replace(item, claims=(*item.claims, DAMAGED_RECORD))
+        else:
+            yield item
 
 
 def counted(records: Iterable[Record | Damaged], tally: Tally) -> Iterator[Record | Damaged]:

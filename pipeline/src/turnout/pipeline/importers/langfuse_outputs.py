@@ -6,7 +6,7 @@ it, at times as the number of an enumeration, or nowhere.
 
 import ast
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from turnout.outcomes.facts import ToolCall
 from turnout.pipeline.importers import chat, fields
@@ -55,14 +55,23 @@ def read_output(source: Source, observation: Value) -> Said:
     attributes = chat.parsed(fields.value_at(metadata, "attributes"))
     is_response = fields.text(output, "object") == "response"
     reported = next((word for name in _REPORTED if (word := _word(fields.value_at(attributes, name)))), None)
+    reported = reported or _word(fields.value_at(observation, "modelParameters", "finishReason"))
+    found = _response_finish(output) if is_response else _finish(output, _DEPTH) or _finish(metadata, 2)
+    unified = _is_unified(output)
     return Said(
-        raw_finish=_response_finish(output) if is_response else _finish(output, _DEPTH) or _finish(metadata, 2),
-        reported_finish=reported or _word(fields.value_at(observation, "modelParameters", "finishReason")),
+        raw_finish=None if unified else found,
+        reported_finish=reported or (found if unified else None),
         api="responses" if is_response else None,
         response_id=_response_id(attributes) or fields.text(output, "id"),
         text_chars=sum(_texts(output, _DEPTH)),
-        calls=tuple(_distinct(_calls(source, output, _DEPTH))),
+        calls=tuple(_distinct(_calls(source, output, _DEPTH), fields.text(observation, "id") or "")),
     )
+
+
+def _is_unified(output: object) -> bool:
+    """Messages in the shape of the GenAI conventions carry the finish reason of the conventions, not the provider's."""
+    last = output[-1] if isinstance(output, list) and output else None
+    return isinstance(fields.value_at(last, "parts"), list)
 
 
 def _response_finish(output: object) -> str | None:
@@ -154,9 +163,12 @@ def _call(source: Source, value: Value) -> ToolCall | None:
     )
 
 
-def _distinct(calls: Iterator[ToolCall]) -> Iterator[ToolCall]:
+def _distinct(calls: Iterator[ToolCall], observation: str) -> Iterator[ToolCall]:
+    """Drop what one output says twice; a call without an id gets one, so that two alike stay two."""
     seen: set[str] = set()
-    for call in calls:
-        if call.id is None or call.id not in seen:
-            seen.add(call.id or "")
+    for number, call in enumerate(calls, 1):
+        if call.id is None:
+            yield replace(call, id=f"{observation}/{number}")
+        elif call.id not in seen:
+            seen.add(call.id)
             yield call

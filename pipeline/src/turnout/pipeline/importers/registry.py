@@ -19,8 +19,12 @@ from turnout.pipeline.importers import (
 )
 from turnout.pipeline.importers.ai_sdk import AiSdkImporter
 from turnout.pipeline.importers.base import Importer, RecordImporter, sample_of
+from turnout.pipeline.importers.otlp import OtlpImporter
+from turnout.pipeline.importers.turns import TurnsImporter
 
 _IMPORTERS: tuple[Importer, ...] = (
+    TurnsImporter(),
+    OtlpImporter(),
     RecordImporter(kind=mini_swe_agent.KIND, parse=mini_swe_agent.parse, recognise=mini_swe_agent.recognise),
     RecordImporter(kind=swe_agent.KIND, parse=swe_agent.parse, recognise=swe_agent.recognise),
     RecordImporter(kind=claude_code.KIND, parse=claude_code.parse, recognise=claude_code.recognise),

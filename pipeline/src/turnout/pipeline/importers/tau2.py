@@ -85,7 +85,9 @@ def _replies(messages: Sequence[Value]) -> Iterator[Value]:
 
 def _claim(reason: str) -> Claim:
     word = _ENDS.get(reason, reason)
-    return Claim(by=Layer.HOST, reason=word, status=reason, error_type=reason if word == "error" else None)
+    # The bare status would be read as a stop by a person, which the simulator's word is not.
+    status = f"{KIND}:{reason}"
+    return Claim(by=Layer.HOST, reason=word, status=status, error_type=reason if word == "error" else None)
 
 
 def _step(source: Source, message: Value, replies: Mapping[str | None, Value], model: str | None, index: int) -> Step:
