@@ -9,6 +9,21 @@ from turnout.cli import options
 if TYPE_CHECKING:
     from turnout.pipeline.query.filters import Filters
 
+SHOWN = (
+    "candidate",
+    "at_risk",
+    "finished",
+    "finished_low",
+    "finished_high",
+    "cut",
+    "mean_steps",
+    "mean_tokens",
+    "mean_cost_usd",
+    "mean_seconds",
+    "cost_of_one_more_finished_usd",
+)
+"""What a table for a person has room for; every other format has all columns."""
+
 LIMITS = ("steps", "tool_calls", "total_tokens", "seconds", "cost_usd")
 
 
@@ -46,13 +61,13 @@ def command(lake: str, limit: str, candidates: tuple[float, ...], filters: "Filt
     A turn that the limit cut is censored where it stood; the other ends compete (Aalen-Johansen). All figures are estimates under
     independent censoring. Attended and unattended turns are best looked at apart: --attended, --unattended.
     """
-    from turnout.cli.output import chosen, write
+    from turnout.cli.output import write
     from turnout.pipeline.analysis.budget import NOT_ESTIMABLE, Limit
     from turnout.pipeline.budgets import budget, frame
     from turnout.pipeline.query import Warehouse
 
     counted, rows = budget(Warehouse(lake), Limit(limit), candidates, filters)
-    write(frame(rows), format_, missing=NOT_ESTIMABLE if chosen(format_) == "table" else "")
+    write(frame(rows), format_, shown=SHOWN)
     if counted.left_out:
         click.echo(f"turnout: {counted.left_out} turns left out, their {limit} were not recorded", err=True)
     for row in rows:

@@ -28,6 +28,7 @@ from turnout.outcomes.verdict import (
     Verdict,
 )
 from turnout.pipeline.codec import encode_turn
+from turnout.pipeline.costs import step_cost, turn_cost
 
 Row: TypeAlias = dict[str, object]
 """One row by column name; instants are microseconds since the epoch, UTC."""
@@ -211,9 +212,8 @@ def _tokens(usage: Usage) -> Row:
 
 
 def _cost(facts: TurnFacts) -> Row:
-    costs = [step.cost_usd for step in facts.steps if step.cost_usd is not None]
-    cost = sum(costs) if costs else facts.cost_usd
-    return {"cost_usd": cost, "cost_source": None if cost is None else "reported"}
+    cost = turn_cost(facts)
+    return {"cost_usd": cost.usd, "cost_source": _text(cost.source), "price_list": cost.price_list}
 
 
 def _last_step(steps: tuple[Step, ...]) -> Row:
@@ -273,7 +273,7 @@ def _step(step: Step) -> Row:
         "aborted": step.aborted,
         "max_output_tokens": step.max_output_tokens,
         **_tokens(inclusive(step) or _NO_USAGE),
-        "cost_usd": step.cost_usd,
+        "cost_usd": step_cost(step).usd,
         "attempts": step.attempts,
         "error_type": error.type,
         "error_status": error.status,

@@ -69,6 +69,7 @@ TURNS: Final = pl.Schema(
         "classifier_version": pl.String,
         "cost_usd": pl.Float64,
         "cost_source": pl.String,
+        "price_list": pl.String,
         "duration_s": pl.Float64,
         "models": _WORDS,
         "providers": _WORDS,
