@@ -57,9 +57,7 @@ def filters(function: Command) -> Command:
 
     @wraps(function)
     def with_filters(**given: Any) -> None:
-        names = {parameter for option in _FILTERS for parameter in _NAMES if parameter in given}
-        chosen = {name: given.pop(name) for name in names}
-        function(filters=parsed(chosen), **given)
+        function(filters=parsed({name: given.pop(name) for name in _NAMES}), **given)
 
     decorated: Command = with_filters
     for option in reversed(_FILTERS):

@@ -1,6 +1,7 @@
 """``turnout sql``: one read-only statement over the views of a lake."""
 
 import json
+import sys
 from typing import Any
 
 import click
@@ -27,7 +28,7 @@ def command(*, statement: str, parameters: tuple[str, ...], lake: str, format_: 
     from turnout.cli import output
     from turnout.pipeline.query import Warehouse
 
-    text = click.get_text_stream("stdin").read() if statement == "-" else statement
+    text = sys.stdin.read() if statement == "-" else statement
     output.write(Warehouse(lake).sql(text, dict(map(_parameter, parameters))), format_)
 
 

@@ -6,24 +6,26 @@ import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Final
+from typing import Final, TypeVar
 
 import polars as pl
 
 from turnout.outcomes.facts import Instant, TurnFacts
+from turnout.pipeline.lake.compaction import COLD, Target
 from turnout.pipeline.lake.delta import Table
 from turnout.pipeline.lake.errors import ConflictError, LakeError
 from turnout.pipeline.lake.files import Snapshot
 from turnout.pipeline.lake.parquet import Namer
 from turnout.pipeline.lake.reading import Reader
 from turnout.pipeline.lake.store import FolderStore
-from turnout.pipeline.lake.writing import Position, Writer, Written, append
+from turnout.pipeline.lake.writing import Position, Reached, Writer, Written, append
 from turnout.pipeline.rows import ClassifiedTurn
 from turnout.pipeline.schema import LEDGER
 
 Clock = Callable[[], Instant]
 
 _TRIES: Final = 20
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,23 +41,31 @@ class Entry:
 class Lake:
     """One lake, for writers and readers; several processes may hold the same one."""
 
-    def __init__(self, store: FolderStore, clock: Clock, namer: Namer) -> None:
+    def __init__(self, store: FolderStore, clock: Clock, namer: Namer, reached: Reached) -> None:
         self._store = store
         self._clock = clock
         self._namer = namer
+        self._reached = reached
         self._reader = Reader(store)
         self._writer: Writer | None = None
 
     @classmethod
-    def open(cls, root: str, clock: Clock = time.time_ns, namer: Namer = lambda: uuid.uuid4().hex[:16]) -> "Lake":
+    def open(
+        cls,
+        root: str,
+        clock: Clock = time.time_ns,
+        namer: Namer = lambda: uuid.uuid4().hex[:16],
+        reached: Reached = lambda _: None,
+    ) -> "Lake":
         """Name a lake; nothing is made before the first write, and a lake that is not there reads as empty.
 
         Args:
             root: a folder, or the URL of an object store.
             clock: nanoseconds since the epoch, for the ledger.
             namer: unique names for files.
+            reached: told of each point of a write that is passed.
         """
-        return cls(FolderStore(root), clock, namer)
+        return cls(FolderStore(root), clock, namer, reached)
 
     @property
     def root(self) -> str:
@@ -89,13 +99,7 @@ class Lake:
         Raises:
             LakeError: when the lake cannot be written.
         """
-        with self._store.lock():
-            for _ in range(_TRIES):
-                try:
-                    return self._writing().write(turns, position, supersedes)
-                except ConflictError:
-                    continue
-        raise LakeError(f"lake {self.root}: {_TRIES} writes in a row lost against other writers; run fewer of them")
+        return self._alone(lambda writer: writer.write(turns, position, supersedes))
 
     def position(self, journal: str) -> int | None:
         """Up to where a journal is in the lake."""
@@ -122,11 +126,33 @@ class Lake:
         with self._store.lock():
             append(self._store, Table.make("ledger", self._store), frame, self._namer)
 
+    def compact(self, target: Target = COLD) -> int:
+        """Put small groups of files together; says how many groups were merged.
+
+        Raises:
+            LakeError: when the lake cannot be written.
+        """
+        return self._alone(lambda writer: writer.compact(target))
+
+    def tidy(self) -> None:
+        """Make checkpoints of the logs and drop what has outlived its retention."""
+        self._alone(lambda writer: writer.tidy_logs())
+
     def snapshot(self) -> Snapshot:
         """One consistent state: whole turns only, never two rows for one segment."""
         return self._reader.snapshot()
 
+    def _alone(self, change: Callable[[Writer], _T]) -> _T:
+        """Change the lake while other writers wait; where they cannot be made to, do it again until it takes hold."""
+        with self._store.lock():
+            for _ in range(_TRIES):
+                try:
+                    return change(self._writing())
+                except ConflictError:
+                    continue
+        raise LakeError(f"lake {self.root}: {_TRIES} changes in a row lost against other writers; run fewer of them")
+
     def _writing(self) -> Writer:
         if self._writer is None:
-            self._writer = Writer(self._store, self._namer)
+            self._writer = Writer(self._store, self._namer, self._reached)
         return self._writer

@@ -6,7 +6,7 @@ of arrival does not count. A turn whose merged facts are the stored ones changes
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import TypeAlias
 
@@ -37,14 +37,23 @@ class Stored:
 
 
 @dataclass(frozen=True, slots=True)
+class Fresh:
+    """A turn to write; ``changed_at`` is when the newest of its evidence came."""
+
+    turn: ClassifiedTurn
+    changed_at: Instant
+    last_segment: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """What to write and what to take away.
 
-    ``written`` are new rows and replacements, each with its ``last_segment``; ``replaced`` are stored rows to take away with their steps and
-    tool calls; ``marked`` are stored rows that stay, with a new ``last_segment``.
+    ``written`` are new rows and replacements; ``replaced`` are stored rows to take away with their steps and tool calls; ``marked`` are stored
+    rows that stay, with a new ``last_segment``.
     """
 
-    written: tuple[tuple[ClassifiedTurn, bool], ...]
+    written: tuple[Fresh, ...]
     replaced: tuple[Stored, ...]
     marked: tuple[tuple[Stored, bool], ...]
     unchanged: int
@@ -68,14 +77,14 @@ def plan_upsert(
     """
     instead = supersedes or {}
     arrived = [_joined(turns) for turns in _by_id(incoming).values()]
-    against = (_against(turn, stored.get(turn.facts.turn_id), instead.get(turn.facts.turn_id)) for turn in arrived)
-    changed = [turn for turn in against if turn is not None]
-    replaced = tuple(stored[turn.facts.turn_id] for turn in changed if turn.facts.turn_id in stored)
+    changed = [fresh for fresh in (_against(one, stored, instead) for one in arrived) if fresh is not None]
+    ids = [fresh.turn.facts.turn_id for fresh in changed]
+    replaced = tuple(stored[turn_id] for turn_id in ids if turn_id in stored)
     gone = {row.turn_id for row in replaced}
     kept = [row for row in stored.values() if row.turn_id not in gone]
     last = _last_segments(changed, kept)
     return Plan(
-        written=tuple((turn, turn.facts.turn_id in last) for turn in changed),
+        written=tuple(replace(fresh, last_segment=fresh.turn.facts.turn_id in last) for fresh in changed),
         replaced=replaced,
         marked=tuple((row, row.turn_id in last) for row in kept if row.last_segment != (row.turn_id in last)),
         unchanged=len(arrived) - len(changed),
@@ -89,35 +98,40 @@ def _by_id(incoming: Iterable[ClassifiedTurn]) -> dict[str, list[ClassifiedTurn]
     return groups
 
 
-def _joined(turns: Sequence[ClassifiedTurn]) -> ClassifiedTurn:
+def _joined(turns: Sequence[ClassifiedTurn]) -> Fresh:
     """One turn out of all that came for its id."""
-    if len(turns) == 1:
-        return turns[0]
-    return classified(reduce(combine, (turn.facts for turn in turns)), min(turn.received_at for turn in turns))
+    first, *more = turns
+    if not more:
+        return Fresh(first, first.received_at)
+    received = [turn.received_at for turn in turns]
+    return Fresh(classified(reduce(combine, (turn.facts for turn in turns)), min(received)), max(received))
 
 
-def _against(turn: ClassifiedTurn, row: Stored | None, superseded: str | None) -> ClassifiedTurn | None:
+def _against(fresh: Fresh, stored: Mapping[str, Stored], instead: Mapping[str, str]) -> Fresh | None:
     """The turn to write in place of a stored row; None where the row says it all already."""
+    turn = fresh.turn
+    row = stored.get(turn.facts.turn_id)
     if row is None:
-        return turn
+        return fresh
     current = row.classifier_version == CLASSIFIER_VERSION
     if current and _digest(turn) == row.digest:
         return None
-    if row.digest == superseded:
-        return ClassifiedTurn(turn.facts, turn.verdict, min(row.received_at, turn.received_at))
-    merged = classified(combine(row.facts(), turn.facts), min(row.received_at, turn.received_at))
-    return None if current and _digest(merged) == row.digest else merged
+    received = min(row.received_at, turn.received_at)
+    if row.digest == instead.get(turn.facts.turn_id):
+        return Fresh(ClassifiedTurn(turn.facts, turn.verdict, received), fresh.changed_at)
+    merged = classified(combine(row.facts(), turn.facts), received)
+    return None if current and _digest(merged) == row.digest else Fresh(merged, fresh.changed_at)
 
 
 def _digest(turn: ClassifiedTurn) -> str:
     return digest_of(encode_turn(turn.facts))
 
 
-def _last_segments(changed: Iterable[ClassifiedTurn], kept: Iterable[Stored]) -> set[str]:
+def _last_segments(changed: Iterable[Fresh], kept: Iterable[Stored]) -> set[str]:
     """The ids of the last segment of each root, by start, then end, then id."""
     ranked: dict[str, tuple[int, int, str]] = {}
-    for turn in changed:
-        facts = turn.facts
+    for fresh in changed:
+        facts = fresh.turn.facts
         _rank(ranked, facts.root_turn_id or facts.turn_id, facts.started_at, facts.ended_at, facts.turn_id)
     for row in kept:
         _rank(ranked, row.root, row.started_at, row.ended_at, row.turn_id)

@@ -17,7 +17,7 @@ from turnout.pipeline.lake.lookup import Lookup
 from turnout.pipeline.lake.parquet import Namer, NewFile, by_date, describe, encode, name_of
 from turnout.pipeline.lake.reading import NAMED
 from turnout.pipeline.lake.store import FolderStore
-from turnout.pipeline.lake.upsert import Place, Plan, Stored, plan_upsert
+from turnout.pipeline.lake.upsert import Fresh, Place, Plan, Stored, plan_upsert
 from turnout.pipeline.rows import ClassifiedTurn, Row, step_rows, tool_call_rows, turn_row
 from turnout.pipeline.schema import TABLES
 
@@ -28,6 +28,10 @@ _CHILDREN: Final[Mapping[str, Callable[[ClassifiedTurn], list[Row]]]] = {
     "tool_calls": tool_call_rows,
 }
 _ORDER: Final = {"turns": "started_at", "steps": "turn_started_at", "tool_calls": "turn_started_at"}
+
+
+Reached = Callable[[str], None]
+"""Told the name of each point of a write that is passed; tests die there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +54,9 @@ class Written:
 class Writer:
     """Writes turns into the tables of one lake."""
 
-    def __init__(self, store: FolderStore, namer: Namer) -> None:
+    def __init__(self, store: FolderStore, namer: Namer, reached: Reached) -> None:
         store.prepare()
+        self._reached = reached
         self._store = store
         self._namer = namer
         self._tables = {name: Table.make(name, store) for name in (*_CHILDREN, "turns")}
@@ -102,10 +107,9 @@ class Writer:
         group = self._namer()
         gone = {row.turn_id: row.place for row in plan.replaced}
         for name, rows_of in _CHILDREN.items():
-            rows = [row for turn, _ in plan.written for row in rows_of(turn)]
+            rows = [row for fresh in plan.written for row in rows_of(fresh.turn)]
             self._commit(name, group, _frame(name, rows), gone)
-        turns = [turn_row(turn) | {"last_segment": last} for turn, last in plan.written]
-        frame = _frame("turns", turns)
+        frame = _frame("turns", [_turn_row(fresh) for fresh in plan.written])
         marks = {row.turn_id: (row.place, last) for row, last in plan.marked}
         names = self._names()
         if position is not None:
@@ -133,7 +137,9 @@ class Writer:
             if rest.height:
                 added.append(self._put(name, name_of(file.date, file.group, self._namer()), file.date, rest))
         if added or touched or names:
+            self._reached(f"{name} written")
             self._tables[name].commit(added, touched, transactions=names)
+            self._reached(f"{name} committed")
 
     def _put(self, name: str, path: str, date: str, frame: pl.DataFrame) -> NewFile:
         return put(self._store, name, path, date, frame.sort(_ORDER[name], maintain_order=True))
@@ -172,6 +178,7 @@ class Writer:
             rows = pl.concat([self._read(name, file) for file in old], how="diagonal_relaxed")
             new = self._put(name, name_of(date, group, self._namer()), date, rows)
             names = self._names() if name == "turns" else None
+            self._reached(f"{name} merged")
             self._tables[name].commit([new], old, transactions=names, rearranged=True)
             if name == "turns":
                 self._lookup.note((date, group), pl.concat([rows["turn_id"], rows["root_turn_id"]]))
@@ -206,6 +213,10 @@ def put(store: FolderStore, table: str, path: str, date: str, frame: pl.DataFram
 def append(store: FolderStore, table: Table, frame: pl.DataFrame, namer: Namer) -> None:
     """Add rows to a table that stands for itself."""
     table.commit([put(store, table.name, name_of("", namer(), namer()), "", frame)])
+
+
+def _turn_row(fresh: Fresh) -> Row:
+    return turn_row(fresh.turn) | {"last_segment": fresh.last_segment, "updated_at": fresh.changed_at // 1000}
 
 
 def _frame(name: str, rows: Sequence[Row]) -> pl.DataFrame:

@@ -197,6 +197,16 @@ METRICS: Final = (
         good_direction=Good.DOWN,
     ),
     Metric(
+        name="refused_again",
+        title="Refused again",
+        definition=(
+            "Refused turns of a conversation in which an earlier turn had already been refused, of the refused turns "
+            "with a recorded conversation. Earlier refusals count from the window on."
+        ),
+        unit="refused turns",
+        good_direction=Good.DOWN,
+    ),
+    Metric(
         name="interrupted",
         title="Died",
         definition="Turns that died without anybody closing them, of all turns.",
@@ -230,6 +240,14 @@ METRICS: Final = (
         definition="Abnormal turns that a later turn says it continues, of the abnormal turns.",
         unit="abnormal turns",
         good_direction=Good.NEITHER,
+    ),
+    Metric(
+        name="after_continue",
+        title="How continuations end",
+        definition="Share of each outcome among the turns that continue an earlier turn, by how that one had ended.",
+        unit="continuations",
+        good_direction=Good.NEITHER,
+        parts=("continued_outcome", "outcome"),
     ),
     Metric(
         name="tool_abnormal",

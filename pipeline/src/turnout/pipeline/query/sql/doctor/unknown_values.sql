@@ -7,5 +7,5 @@ select
 from steps
 where finish_class = 'unknown'
 group by all
-order by model_calls desc, all
+order by model_calls desc, source, provider, value
 limit 50
