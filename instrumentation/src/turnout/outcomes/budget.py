@@ -1,8 +1,8 @@
 """Which limits of a turn were spent, from what was counted; a configured limit is no evidence by itself."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
-from turnout.outcomes.facts import Limits, Step, TurnFacts
+from turnout.outcomes.facts import Instant, Limits, Step, TurnFacts
 from turnout.outcomes.reading import Reading
 from turnout.outcomes.usage import total_tokens
 from turnout.outcomes.verdict import BudgetKind
@@ -63,8 +63,14 @@ def duration(turn: TurnFacts) -> float | None:
     if start is None:
         start = min((step.started_at for step in turn.steps if step.started_at is not None), default=None)
     if end is None:
-        end = max((step.ended_at for step in turn.steps if step.ended_at is not None), default=turn.last_seen_at)
+        end = max((at for at in _instants(turn) if at is not None), default=None)
     return None if start is None or end is None else (end - start) / _NANOS_PER_SECOND
+
+
+def _instants(turn: TurnFacts) -> Iterator[Instant | None]:
+    yield turn.last_seen_at
+    yield from (step.ended_at for step in turn.steps)
+    yield from (claim.at for claim in turn.claims)
 
 
 def cost(turn: TurnFacts) -> float | None:

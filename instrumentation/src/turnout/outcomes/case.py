@@ -69,7 +69,7 @@ class Case:
 
 def _hear(claim: Claim, whole: Reading) -> Heard:
     said = read_claim(claim)
-    if said.outcome is None or said.from_text:
+    if said.outcome is None or said.from_text or said.wordless:
         return Heard(claim, said, valid=False)
     reading = whole.until(claim.at)
     if said.timeout and said.outcome is Outcome.BUDGET and seconds_not_reached(whole.turn):
@@ -88,8 +88,6 @@ def _contradicted(claim: Claim, said: Said, reading: Reading, whole: Reading) ->
             return below or (reading.allowed and not reading.calls_tools)
         case Outcome.REFUSED:
             return reading.denied and not reading.refused
-        case Outcome.INTERRUPTED:  # a signal is an observation, no layer's word on the end
-            return True
         case _:
             return False
 

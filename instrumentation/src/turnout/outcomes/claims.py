@@ -13,7 +13,8 @@ from turnout.outcomes.verdict import BudgetKind, Cause, Outcome
 class Said(NamedTuple):
     """What one claim says; ``outcome`` is ``None`` where its words are in no table.
 
-    ``from_text`` marks an end that only a phrase in its message tells of; such a claim is never valid.
+    ``from_text`` marks an end that only a phrase in its message tells of, ``wordless`` one that only an exit code or an
+    error type tells of; such claims are never valid, for no table holds their words.
     """
 
     outcome: Outcome | None
@@ -23,6 +24,7 @@ class Said(NamedTuple):
     generic: bool = False
     timeout: bool = False
     from_text: bool = False
+    wordless: bool = False
 
 
 _COMPLETED = Said(Outcome.COMPLETED)
@@ -39,7 +41,7 @@ _ERROR = Said(Outcome.ERROR, generic=True)
 _UNKNOWN = Said(None)
 TIMEOUT = Said(Outcome.ERROR, cause=Cause.TIMEOUT, passing=True, timeout=True)
 """A timeout; whether it is a spent time budget hangs on who says it."""
-DIED = Said(Outcome.INTERRUPTED, cause=Cause.PROCESS_DIED)
+DIED = Said(Outcome.INTERRUPTED, cause=Cause.PROCESS_DIED, wordless=True)
 """A process that a signal ended."""
 
 REASONS: dict[str, Said] = {
@@ -143,7 +145,7 @@ def _wordless(exit_code: int | None, error_type: str | None) -> Said:
     if exit_code is not None and is_signal(exit_code):
         return DIED
     if exit_code or error_type:
-        return _ERROR
+        return _ERROR._replace(wordless=True)
     return _UNKNOWN
 
 

@@ -31,8 +31,8 @@ CLASSIFIER_VERSION = "1"
 
 RULES: tuple[Rule, ...] = (
     Rule("stop_request", rules.stop_request),
-    Rule("stop_claim", rules.stop_claim),
     Rule("person_denied", rules.person_denied),
+    Rule("stop_claim", rules.stop_claim),
     Rule("provider_cancelled", rules.provider_cancelled),
     Rule("stop_marker", rules.stop_marker),
     Rule("provider_refused", rules.provider_refused),
@@ -64,6 +64,7 @@ RULES: tuple[Rule, ...] = (
     Rule("stream_broke_off", rules.stream_broke_off),
     Rule("tool_abandoned", rules.tool_abandoned),
     Rule("error_claim", rules.error_claim),
+    Rule("process_failed", rules.process_failed),
     Rule("loop_guard_stop", rules.loop_guard_stop),
     Rule("error_marker", rules.error_marker),
     Rule("success_claim", rules.success_claim),
@@ -148,7 +149,7 @@ def _conflicts(case: Case, finding: Finding) -> tuple[str, ...]:
     """Claims that say another outcome, or words that no table knows, as ``by:reason``."""
     if not case.heard:
         return ()
-    against = (label(heard.claim) for heard in case.heard if heard.said.outcome is not finding.outcome)
+    against = (label(h.claim) for h in case.heard if (h.said.outcome or Outcome.UNKNOWN) is not finding.outcome)
     return tuple(sorted({text for text in against if text is not None}))
 
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from turnout.outcomes.facts import Step
 from turnout.outcomes.finishes import read_finish
-from turnout.outcomes.phrases import OVERFLOW, phrase_of_error
+from turnout.outcomes.phrases import FILTERED, OVERFLOW, phrase_of_error
 from turnout.outcomes.providers import FinishClass, fold, meanings_anywhere
 from turnout.outcomes.verdict import Cause, Outcome, Resumable
 
@@ -23,8 +23,8 @@ _TIMEOUT, _TOO_MANY, _OVERLOADED = 408, 429, 529
 _AUTH = frozenset({401, 403})
 _SERVER = range(500, 600)
 _CLIENT = range(400, 500)
-# Where a provider answers with another status, words about length are not about this request's context.
-_MAY_BE_OVERFLOW = frozenset({400, 413, 422})
+# Where a provider answers with another status, words about length or content are not about this request.
+_MAY_REJECT = frozenset({400, 413, 422})
 _CANCELLED = frozenset({"aborterror", "abort", "aborted", "cancelled", "canceled", "cancellederror"})
 
 # In the order in which a type is read; the first word that stands in it decides.
@@ -95,7 +95,7 @@ def read_failure(provider: str | None, kind: str | None, status: int | None, mes
     """Read one error; a listed code first, then the status, then the words of its type, then those of its message."""
     failure = (
         _listed(provider, kind)
-        or _overflow(kind, status, message)
+        or _rejection(kind, status, message)
         or _by_status(status)
         or _by_type(kind)
         or _by_message(message)
@@ -123,12 +123,14 @@ def _listed(provider: str | None, code: str | None) -> Failure | None:
             return None
 
 
-def _overflow(kind: str | None, status: int | None, message: str | None) -> Failure | None:
-    if status is not None and status not in _MAY_BE_OVERFLOW:
+def _rejection(kind: str | None, status: int | None, message: str | None) -> Failure | None:
+    if status is not None and status not in _MAY_REJECT:
         return None
     named = kind is not None and any(word in fold(kind) for word in _OVERFLOW_TYPES)
-    said = message is not None and phrase_of_error(message) is OVERFLOW
-    return Failure(Outcome.CONTEXT_OVERFLOW, Cause.CONTEXT_REJECTED) if named or said else None
+    said = None if message is None else phrase_of_error(message)
+    if named or said is OVERFLOW:
+        return Failure(Outcome.CONTEXT_OVERFLOW, Cause.CONTEXT_REJECTED)
+    return Failure(Outcome.REFUSED, Cause.CONTENT_FILTER) if said is FILTERED else None
 
 
 def _by_status(status: int | None) -> Failure | None:
@@ -155,6 +157,6 @@ def _by_type(kind: str | None) -> Failure | None:
 
 def _by_message(message: str | None) -> Failure | None:
     phrase = None if message is None else phrase_of_error(message)
-    if phrase is None or phrase is OVERFLOW:
+    if phrase is None or phrase.outcome is not Outcome.ERROR:
         return None
     return Failure(Outcome.ERROR, phrase.cause or Cause.OTHER, phrase.passing)

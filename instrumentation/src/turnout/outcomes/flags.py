@@ -2,10 +2,11 @@
 
 from turnout.outcomes.budget import below_step_limit, steps_charged
 from turnout.outcomes.case import Case
-from turnout.outcomes.facts import CheckVerdict, Step, ToolStatus
-from turnout.outcomes.finishes import finish_of, read_finish
+from turnout.outcomes.claims import label
+from turnout.outcomes.facts import CheckVerdict, Step
+from turnout.outcomes.finishes import read_finish
 from turnout.outcomes.providers import FinishClass
-from turnout.outcomes.reading import UNSETTLED, Reading, at_cap
+from turnout.outcomes.reading import UNSETTLED, Reading, at_cap, has_partial_arguments, was_cut, was_refused
 from turnout.outcomes.resumable import side_effect_unknown
 from turnout.outcomes.stops import in_order, meaning, output_followed, request_followed
 from turnout.outcomes.verdict import BudgetKind, Flag, Outcome
@@ -60,13 +61,8 @@ def _last_step_flags(whole: Reading, last: Step, found: list[Flag], *, is_open: 
             found.append(Flag.ZERO_OUTPUT)
     if last.max_output_tokens is not None and at_cap(last):
         found.append(Flag.OUTPUT_TOKENS_AT_CAP)
-    if last.tool_calls and _arguments_cut(whole, last):
+    if last.tool_calls and has_partial_arguments(last) and (whole.cut or at_cap(last)):
         found.append(Flag.TOOL_ARGUMENTS_CUT)
-
-
-def _arguments_cut(whole: Reading, last: Step) -> bool:
-    cut = any(call.arguments_valid is False or call.status is ToolStatus.STREAMING for call in last.tool_calls)
-    return cut and (whole.cut or at_cap(last))
 
 
 def _tool_flags(case: Case, found: list[Flag]) -> None:
@@ -83,7 +79,9 @@ def _terminal_flags(case: Case, found: list[Flag]) -> None:
         return
     later = case.heard[case.heard.index(terminal) + 1 :]
     if any(
-        heard.said.outcome is not terminal.said.outcome and (heard.valid or heard.claim.by is terminal.claim.by)
+        heard.said.outcome is not terminal.said.outcome
+        and (heard.valid or heard.claim.by is terminal.claim.by)
+        and label(heard.claim) is not None
         for heard in later
     ):
         found.append(Flag.TERMINAL_AFTER_TERMINAL)
@@ -98,8 +96,7 @@ def _stop_flags(case: Case, found: list[Flag]) -> None:
 
 
 def _retried_after_refusal(steps: tuple[Step, ...]) -> bool:
-    before = steps[:-1]
-    if any(step.refusal is not None or finish_of(step).kind is FinishClass.REFUSAL for step in before):
+    if len(steps) > 1 and any(was_refused(step) for step in steps[:-1]):
         return True
     return any(_attempt_refused(step) for step in steps if step.attempt_ends)
 
@@ -126,4 +123,4 @@ def _recovered(whole: Reading) -> bool:
     """Whether an earlier step was cut and the last one was not: somebody repaired it."""
     if whole.cut or whole.failed or whole.aborted or whole.truncated:
         return False
-    return any(finish_of(step).kind is FinishClass.LENGTH for step in whole.steps[:-1])
+    return any(was_cut(step) for step in whole.steps[:-1])

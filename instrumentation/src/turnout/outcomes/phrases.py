@@ -61,6 +61,17 @@ OVERFLOW = Phrase(
     cause=Cause.CONTEXT_REJECTED,
 )
 
+FILTERED = Phrase(
+    (
+        "content management policy",
+        "blocked by content filter",
+        "content filter triggered",
+        "responsibleaipolicyviolation",
+    ),
+    Outcome.REFUSED,
+    cause=Cause.CONTENT_FILTER,
+)
+
 ENDS: tuple[Phrase, ...] = (
     _budget(
         BudgetKind.STEPS,
@@ -155,7 +166,7 @@ ENDS: tuple[Phrase, ...] = (
     ),
     Phrase(("guardrail tripwire triggered", "guardrail triggered", "guardrailtripwiretriggered"), Outcome.REFUSED),
     Phrase(("model refused to produce output", "the model refused"), Outcome.REFUSED),
-    Phrase(("content management policy", "blocked by content filter", "content filter triggered"), Outcome.REFUSED),
+    FILTERED,
     Phrase(("loop detected", "loop guard", "stuck in a loop"), Outcome.ERROR),
     OVERFLOW,
 )
@@ -218,7 +229,7 @@ CAUSES: tuple[Phrase, ...] = (
 )
 """What an error's message may say of its cause; ``passing`` errors may go away by themselves."""
 
-_OF_ERRORS = (OVERFLOW, *CAUSES)
+_OF_ERRORS = (OVERFLOW, FILTERED, *CAUSES)
 _OF_CLAIMS = (*ENDS, *CAUSES)
 
 
@@ -235,7 +246,7 @@ def phrase_of_claim(text: str) -> Phrase | None:
 
 @lru_cache(maxsize=1024)
 def phrase_of_error(text: str) -> Phrase | None:
-    """The one phrase that an error's message is read for: a rejected context before other causes."""
+    """The one phrase that an error's message is read for: a rejected request before other causes."""
     return _first(_OF_ERRORS, text)
 
 

@@ -76,8 +76,7 @@ class Reading:
                 self.ordinary = True
             elif status in {ToolStatus.OK, None} and call.arguments_valid is not False:
                 self.final = True
-        kind = self.finish.kind
-        self.cut = kind is FinishClass.LENGTH or (kind is FinishClass.TOOL_CALLS and has_cut_arguments(last))
+        self.cut = _is_cut(last, self.finish.kind)
 
     def _came_through(self, last: Step) -> bool:
         """Whether an error of this step was one of an earlier try that a later one overcame."""
@@ -193,12 +192,28 @@ def at_cap(step: Step) -> bool:
     return used is not None and used.output_tokens is not None and used.output_tokens >= cap
 
 
-def has_cut_arguments(step: Step) -> bool:
-    """Whether the output cap fell inside the arguments of a tool call."""
-    whole = all(
-        call.arguments_valid is not False and call.status is not ToolStatus.STREAMING for call in step.tool_calls
-    )
-    return not whole and at_cap(step)
+def was_cut(step: Step) -> bool:
+    """Whether a request's output was cut, be it inside the arguments of a tool call."""
+    return _is_cut(step, finish_of(step).kind)
+
+
+def was_refused(step: Step) -> bool:
+    """Whether the provider refused a request."""
+    if finish_of(step).kind is FinishClass.REFUSAL:
+        return True
+    failure = failure_of(step)
+    return failure is not None and failure.outcome is Outcome.REFUSED
+
+
+def has_partial_arguments(step: Step) -> bool:
+    """Whether the arguments of a call are not whole."""
+    return any(call.arguments_valid is False or call.status is ToolStatus.STREAMING for call in step.tool_calls)
+
+
+def _is_cut(step: Step, kind: FinishClass | None) -> bool:
+    if kind is FinishClass.LENGTH:
+        return True
+    return kind is FinishClass.TOOL_CALLS and has_partial_arguments(step) and at_cap(step)
 
 
 def denied_by_person(call: ToolCall) -> bool:

@@ -34,7 +34,8 @@ def verdict_record(verdict: Verdict) -> dict[str, object]:
 
 def _record(value: Any) -> dict[str, object]:
     found: dict[str, object] = {}
-    for name in value.__dataclass_fields__:
+    names: tuple[str, ...] = tuple(value.__dataclass_fields__)
+    for name in names:
         part = getattr(value, name)
         if part is not None and part != ():
             found[_SPELLED.get(name, name)] = _plain(name, part)

@@ -3,19 +3,20 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from turnout.outcomes.budget import below_step_limit, first_kind, forced_by, spent
+from turnout.outcomes.budget import first_kind, forced_by, spent
 from turnout.outcomes.case import Case
-from turnout.outcomes.claims import DIED, Said
+from turnout.outcomes.claims import DIED
 from turnout.outcomes.facts import Layer, StopRecord
 from turnout.outcomes.providers import CLASS_ENDS, FinishClass
 from turnout.outcomes.stops import (
-    came_after_the_end,
     cause_of_claim,
     cause_of_stop,
     cut_something,
     in_order,
+    is_spent,
     meaning,
     refusal_instant,
+    told_why,
 )
 from turnout.outcomes.verdict import BudgetKind, Cause, Outcome
 
@@ -42,17 +43,18 @@ def stop_request(case: Case) -> Finding | None:
     """A request to stop cut the turn."""
     for stop in in_order(case.turn.stop_requests):
         said = meaning(stop)
-        spent_limit = said is not None and said.outcome is Outcome.BUDGET and _is_spent(case, said)
-        guard = said is not None and said.outcome is not Outcome.BUDGET
-        if not spent_limit and not guard and cut_something(case, stop):
+        says_more = said is not None and is_spent(case.reading, said)
+        if not says_more and cut_something(case, stop):
             return Finding(Outcome.STOPPED, cause_of_stop(case, stop), stop=stop)
     return None
 
 
 def stop_claim(case: Case) -> Finding | None:
-    """The first valid terminal says stopped, and no refusal had ended the turn."""
+    """The first valid terminal says stopped, no refusal had ended the turn, and no stop gives a spent limit or a guard as its reason."""
     said = case.claimed(Outcome.STOPPED)
     if said is None or case.terminal is None or (case.reading.refused and not _before_refusal(case)):
+        return None
+    if said.cause is None and told_why(case) is not None:
         return None
     return Finding(Outcome.STOPPED, cause_of_claim(said, case.terminal.claim.by))
 
@@ -178,20 +180,17 @@ def length_claim(case: Case) -> Finding | None:
 def budget_claim(case: Case) -> Finding | None:
     """The first valid terminal says that a limit was spent."""
     said = case.claimed(Outcome.BUDGET)
-    if said is None or said.budget_kind is None:
+    if said is None or said.budget_kind is None or _died_over_a_call(case):
         return None
     return _budget(case, [said.budget_kind, *spent(case.reading)])
 
 
 def budget_stop(case: Case) -> Finding | None:
     """A request to stop gives a spent limit as its reason."""
-    for stop in in_order(case.turn.stop_requests):
-        said = meaning(stop)
-        if said is None or said.budget_kind is None or said.outcome is not Outcome.BUDGET:
-            continue
-        if _is_spent(case, said) and not came_after_the_end(case, stop):
-            return _budget(case, [said.budget_kind, *spent(case.reading)])
-    return None
+    said = told_why(case)
+    if said is None or said.budget_kind is None or _died_over_a_call(case):
+        return None
+    return _budget(case, [said.budget_kind, *spent(case.reading)])
 
 
 def budget_finish(case: Case) -> Finding | None:
@@ -248,8 +247,7 @@ def aborted_without_word(case: Case) -> Finding | None:
 
 def pause_without_end(case: Case) -> Finding | None:
     """The last thing seen is a pause, which is no end."""
-    paused = case.reading.paused and case.terminal is None
-    return Finding(Outcome.INTERRUPTED, inferred=True) if paused else None
+    return Finding(Outcome.INTERRUPTED, inferred=True) if case.reading.paused else None
 
 
 def stream_broke_off(case: Case) -> Finding | None:
@@ -271,6 +269,15 @@ def error_claim(case: Case) -> Finding | None:
         return None
     cause = said.cause or Cause.OTHER
     return Finding(Outcome.ERROR, _closer_cause(case) if cause is Cause.OTHER else cause, passing=said.passing)
+
+
+def process_failed(case: Case) -> Finding | None:
+    """A process ended with a failure status, or a layer names an error and nothing else."""
+    failures = (heard.said for heard in case.heard if heard.said.wordless and heard.said.outcome is Outcome.ERROR)
+    said = next(failures, None) if case.terminal is None else None
+    if said is None:
+        return None
+    return Finding(Outcome.ERROR, said.cause or Cause.OTHER, passing=said.passing)
 
 
 def loop_guard_stop(case: Case) -> Finding | None:
@@ -330,27 +337,23 @@ def _marked(case: Case, outcome: Outcome) -> Finding | None:
 
 
 def _guarded(case: Case, outcome: Outcome) -> Finding | None:
-    for stop in in_order(case.turn.stop_requests):
-        said = meaning(stop)
-        if said is not None and said.outcome is outcome and not came_after_the_end(case, stop):
-            return Finding(outcome, said.cause)
-    return None
+    said = told_why(case) if case.turn.stop_requests else None
+    return None if said is None or said.outcome is not outcome else Finding(outcome, said.cause)
 
 
 def _budget(case: Case, kinds: list[BudgetKind]) -> Finding:
     return Finding(Outcome.BUDGET, Cause.FINISH_VETO if case.reading.vetoed else None, first_kind(kinds))
 
 
-def _is_spent(case: Case, said: Said) -> bool:
-    """Whether nothing contradicts that the limit of this kind was spent."""
-    below = said.budget_kind is BudgetKind.STEPS and below_step_limit(case.reading)
-    return not below and not (case.reading.allowed and not case.reading.calls_tools)
+def _died_over_a_call(case: Case) -> bool:
+    """Whether the turn never closed and a call of its last step was never settled: it died before its limit could end it."""
+    return case.reading.unsettled and case.open
 
 
 def _hangs(case: Case) -> bool:
-    """Whether the turn died over a call that nobody settled, before its limit could end it."""
+    """Whether nothing says that a turn with an unsettled call ever came to its limit."""
     said_nothing = not case.heard and case.turn.ended_at is None and not case.reading.paused
-    return case.reading.unsettled and (case.open or said_nothing)
+    return _died_over_a_call(case) or (case.reading.unsettled and said_nothing)
 
 
 def _cause_of_death(case: Case) -> Cause | None:
@@ -362,9 +365,13 @@ def _cause_of_death(case: Case) -> Cause | None:
 
 def _closer_cause(case: Case) -> Cause:
     """What an error claim without a cause is about, where the last step's calls tell."""
-    calls = () if case.reading.last is None else case.reading.last.tool_calls
-    if not case.reading.calls_tools:
+    if case.reading.truncated:
+        return Cause.STREAM_TRUNCATED
+    if any(heard.said is DIED for heard in case.heard):
+        return Cause.PROCESS_DIED
+    if case.reading.last is None or not case.reading.calls_tools:
         return Cause.OTHER
+    calls = case.reading.last.tool_calls
     if any(call.arguments_valid is False for call in calls):
         return Cause.MALFORMED_TOOL_CALL
     return Cause.TOOL_ERROR if any(call.status == "error" for call in calls) else Cause.OTHER

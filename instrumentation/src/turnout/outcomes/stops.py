@@ -1,12 +1,13 @@
 """Requests to stop: which one cut the turn, and what went on in spite of it."""
 
+from turnout.outcomes.budget import below_step_limit
 from turnout.outcomes.case import Case
 from turnout.outcomes.claims import REASONS, Said, is_signal
 from turnout.outcomes.facts import Instant, Layer, Requester, Step, StopMode, StopRecord
 from turnout.outcomes.ordering import stop_order
 from turnout.outcomes.providers import fold
 from turnout.outcomes.reading import Reading
-from turnout.outcomes.verdict import Cause, Outcome
+from turnout.outcomes.verdict import BudgetKind, Cause, Outcome
 
 _BY: dict[Requester, Cause] = {
     Requester.USER: Cause.STOPPED_BY_USER,
@@ -36,6 +37,23 @@ def meaning(stop: StopRecord) -> Said | None:
         return REASONS["time_budget"] if stop.by in {Requester.RUNTIME, Requester.HOST, None} else None
     guarded = said.outcome in {Outcome.BUDGET, Outcome.REFUSED} or said.cause is Cause.LOOP_DETECTED
     return said if guarded else None
+
+
+def told_why(case: Case) -> Said | None:
+    """What the first request to stop that came in time gives as its reason, where that is more than "stop"."""
+    for stop in in_order(case.turn.stop_requests):
+        said = meaning(stop)
+        if said is not None and is_spent(case.reading, said) and not came_after_the_end(case, stop):
+            return said
+    return None
+
+
+def is_spent(reading: Reading, said: Said) -> bool:
+    """Whether nothing contradicts a limit that is said to be spent; true of every other reason."""
+    if said.outcome is not Outcome.BUDGET:
+        return True
+    below = said.budget_kind is BudgetKind.STEPS and below_step_limit(reading)
+    return not below and not (reading.allowed and not reading.calls_tools)
 
 
 def cut_something(case: Case, stop: StopRecord) -> bool:
