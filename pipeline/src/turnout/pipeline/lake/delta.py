@@ -17,7 +17,7 @@ from deltalake.transaction import AddAction, RemoveAction
 
 from turnout.pipeline.lake.errors import ConflictError, LakeError
 from turnout.pipeline.lake.files import DataFile, data_file
-from turnout.pipeline.lake.parquet import NewFile
+from turnout.pipeline.lake.parquet import BOUNDED, NewFile
 from turnout.pipeline.lake.store import FolderStore
 from turnout.pipeline.schema import INSTANT, SCHEMA_VERSION, TABLES
 
@@ -78,7 +78,7 @@ class Table:
             _schema_of(TABLES[name]),
             mode="ignore",
             partition_by=_partition(name),
-            configuration=_CONFIGURATION,
+            configuration={**_CONFIGURATION, "delta.dataSkippingStatsColumns": ",".join(BOUNDED[name])},
             storage_options=store.options() or None,
             raise_if_key_not_exists=False,
         )

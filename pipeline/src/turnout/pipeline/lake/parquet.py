@@ -10,12 +10,14 @@ import polars as pl
 
 from turnout.pipeline.lake.files import DataFile, data_file
 
-_BOUNDED: Final[Mapping[str, tuple[str, ...]]] = {
+BOUNDED: Final[Mapping[str, tuple[str, ...]]] = {
     "turns": ("started_at", "ended_at", "last_seen_at", "updated_at"),
     "steps": ("turn_started_at",),
     "tool_calls": ("turn_started_at",),
     "ledger": ("recorded_at",),
 }
+"""The columns of each table whose bounds are kept for each file."""
+
 # Rows with the facts inside are wide: small groups keep the memory of a rewrite low. Ids of narrow rows are found faster in small groups.
 _ROW_GROUP: Final[Mapping[str, int]] = {"turns": 20_000, "steps": 120_000, "tool_calls": 120_000, "ledger": 20_000}
 
@@ -39,7 +41,7 @@ def encode(table: str, frame: pl.DataFrame) -> bytes:
 
 def describe(table: str, path: str, date: str, frame: pl.DataFrame, size: int) -> NewFile:
     """What the commit of a file says about it: rows, and bounds of the columns that queries cut by."""
-    columns = _BOUNDED[table]
+    columns = BOUNDED[table]
     bounds = frame.select(
         *(pl.col(column).min().alias(f"min.{column}") for column in columns),
         *(pl.col(column).max().alias(f"max.{column}") for column in columns),
