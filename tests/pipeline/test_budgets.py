@@ -1,0 +1,128 @@
+"""Budgets asked of a lake."""
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from turnout.outcomes.facts import Claim, Layer, Limits, TurnFacts
+from turnout.outcomes.verdict import Outcome
+from turnout.pipeline.analysis.budget import ENDS, End, Limit
+from turnout.pipeline.budgets import budget, ends, frame
+from turnout.pipeline.importers import KINDS
+from turnout.pipeline.lake import Lake
+from turnout.pipeline.query import Warehouse
+from turnout.pipeline.query.filters import Filters
+from turnout.pipeline.rows import classified
+from turnout.pipeline.testing import NOON, Sketch, lake_of
+
+TURNS = (
+    Sketch(turn_id="f2", steps=2),
+    Sketch(turn_id="f4", steps=4),
+    Sketch(turn_id="y4", outcome=Outcome.YIELDED, steps=4),
+    Sketch(turn_id="r2", outcome=Outcome.REFUSED, steps=2),
+    Sketch(turn_id="l4", outcome=Outcome.LENGTH, steps=4),
+    Sketch(turn_id="b5", outcome=Outcome.BUDGET, steps=5, limit_steps=5),
+    Sketch(turn_id="f8", steps=8, attended=False),
+    Sketch(turn_id="s3", outcome=Outcome.STOPPED, steps=3),
+)
+
+
+@pytest.fixture(name="warehouse")
+def _warehouse(tmp_path: Path) -> Warehouse:
+    """A lake of eight turns that a hand can count."""
+    return Warehouse(lake_of(str(tmp_path / "lake"), TURNS).root)
+
+
+def test_ends_are_counted_by_steps_and_kind(warehouse: Warehouse) -> None:
+    """A cut by steps is no end; length is among the others; a hand-back is a finish."""
+    counted = ends(warehouse, Limit.STEPS)
+    kinds = {end: counted.counts.ends[place].tolist() for place, end in enumerate(ENDS)}
+    assert counted.n == 8
+    assert sum(kinds[End.FINISHED]) == 4
+    assert (sum(kinds[End.REFUSED]), sum(kinds[End.STOPPED]), sum(kinds[End.OTHER])) == (1, 1, 1)
+    assert counted.counts.cut.sum() == 1
+    assert counted.largest_budget == 10
+
+
+def test_candidates_of_a_small_lake(warehouse: Warehouse) -> None:
+    """Three of eight ended by two steps, one of them stopped in its third; past the largest budget nothing is said."""
+    _, rows = budget(warehouse, Limit.STEPS, [2, 4, 8, 11])
+    assert [(row.candidate, row.at_risk, row.estimable) for row in rows] == [
+        (2, 8, True),
+        (4, 5, True),
+        (8, 1, True),
+        (11, 0, False),
+    ]
+    assert [row.finished for row in rows] == pytest.approx([1 / 8, 3 / 8, 5 / 8, None])
+    assert [row.cut for row in rows] == pytest.approx([5 / 8, 2 / 8, 0, None])
+
+
+def test_filters_choose_the_turns(warehouse: Warehouse) -> None:
+    """Unattended turns can be looked at apart."""
+    counted, rows = budget(warehouse, Limit.STEPS, [8], Filters(attended=False))
+    assert (counted.n, rows[0].finished) == (1, 1.0)
+
+
+def test_an_empty_lake_has_no_candidates(tmp_path: Path) -> None:
+    """Nothing to count gives no row and the columns all the same."""
+    counted, rows = budget(Warehouse(str(tmp_path / "none")), Limit.STEPS)
+    assert (counted.n, rows) == (0, ())
+    assert frame(rows).columns[:3] == ["candidate", "n", "at_risk"]
+
+
+@pytest.mark.parametrize("limit", list(Limit))
+def test_every_limit_has_candidates(warehouse: Warehouse, limit: Limit) -> None:
+    """Whatever is limited, shares sum to one where they are estimable."""
+    _, rows = budget(warehouse, limit)
+    for row in rows:
+        shares = [row.finished, row.cut, row.refused, row.error, row.stopped, row.interrupted, row.other]
+        assert sum(share or 0.0 for share in shares) == pytest.approx(1.0)
+
+
+def runs() -> list[TurnFacts]:
+    """The handed mini-swe-agent runs."""
+    if "TURNOUT_TEST_DATA" not in os.environ:
+        pytest.skip("TURNOUT_TEST_DATA is not set")
+    folder = Path(os.environ["TURNOUT_TEST_DATA"]) / "transcripts/mini-swe-agent"
+    importer = KINDS["mini-swe-agent"]
+    found = [one for path in sorted(folder.rglob("*.traj.json")) for one in importer.read(path)]
+    return [one for one in found if isinstance(one, TurnFacts)]
+
+
+def capped(turn: TurnFacts, cap: int) -> TurnFacts:
+    """The same run under a step limit."""
+    if len(turn.steps) <= cap:
+        return replace(turn, limits=Limits(steps=cap))
+    steps = sorted(turn.steps, key=lambda step: step.index or 0)[:cap]
+    return replace(
+        turn, limits=Limits(steps=cap), steps=tuple(steps), claims=(Claim(by=Layer.RUNTIME, reason="step_limit"),)
+    )
+
+
+def stored(root: Path, turns: list[TurnFacts]) -> Warehouse:
+    """A lake of these turns."""
+    lake = Lake.open(str(root), clock=lambda: NOON)
+    lake.write([classified(turn, NOON) for turn in turns])
+    return Warehouse(lake.root)
+
+
+def test_real_runs_without_a_cap_are_counted_directly(tmp_path: Path) -> None:
+    """All of them finished, so the curve is the share that had by then."""
+    turns = runs()
+    values = [5.0, 20.0, 40.0, 60.0, 100.0]
+    counted, rows = budget(stored(tmp_path / "lake", turns), Limit.STEPS, values)
+    direct = [sum(len(turn.steps) <= value for turn in turns) / len(turns) for value in values]
+    assert counted.n == len(turns)
+    assert [row.finished for row in rows] == pytest.approx(direct)
+
+
+def test_a_cap_on_real_runs_leaves_the_curve_below_it(tmp_path: Path) -> None:
+    """Cut at 40 steps, the estimate below 40 is the uncapped one."""
+    turns = runs()
+    values = [10.0, 25.0, 39.0]
+    _, whole = budget(stored(tmp_path / "whole", turns), Limit.STEPS, values)
+    _, cut = budget(stored(tmp_path / "cut", [capped(turn, 40) for turn in turns]), Limit.STEPS, values)
+    assert [row.finished for row in cut] == pytest.approx([row.finished for row in whole])
+    assert [row.estimable for row in cut] == [True, True, True]
