@@ -12,6 +12,8 @@ from turnout.pipeline.dialects.tree import Key
 from turnout.pipeline.dialects.values import text
 
 _T = TypeVar("_T")
+_HANDOFF = "handoff"
+"""The name of a call that hands over, where no response names it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +97,7 @@ def _steps(draft: Draft) -> tuple[Call, ...]:
     steps = tuple(_step(index, group, tools, draft) for index, group in enumerate(groups, start=1))
     stray = tools.get(None, [])
     if stray and not steps:
-        only = Step(index=1, tool_calls=tuple(_tool(node) for node in stray))
+        only = Step(index=1, tool_calls=_called(stray, ()))
         return (Call(only, None, tuple(stray)),)
     return steps
 
@@ -155,7 +157,7 @@ def _step(index: int, group: list[Node], tools: dict[Key | None, list[Node]], dr
         started_at=group[0].span.start,
         attempts=attempts if attempts > 1 else step.attempts,
         attempt_ends=ends,
-        tool_calls=tuple(_tool(node, last.reading.asked) for node in under),
+        tool_calls=_called(under, last.reading.asked),
     )
     return Call(step, last, under)
 
@@ -200,13 +202,31 @@ def _filled(step: Step, other: Step) -> Step:
     return replace(step, **missing)
 
 
-def _tool(node: Node, asked: Sequence[ToolCall] = ()) -> ToolCall:
-    call = node.reading.tool or ToolCall()
-    by_model = next((one for one in asked if one.id is not None and one.id == call.id), None)
-    valid = call.arguments_valid
-    if valid is None and by_model is not None:
-        valid = by_model.arguments_valid
-    return replace(call, arguments_valid=valid, started_at=node.span.start, ended_at=node.span.end)
+def _called(nodes: Sequence[Node], asked: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
+    """The tool calls of a step; what only the response names (an id, the name behind a hand-over) is taken from there."""
+    free = list(asked)
+    found: list[ToolCall] = []
+    for node in nodes:
+        call = node.reading.tool or ToolCall()
+        by_model = next((one for one in free if _is_asked(call, one)), None)
+        if by_model is not None:
+            free.remove(by_model)
+            call = replace(
+                call,
+                id=call.id or by_model.id,
+                name=call.name or by_model.name,
+                arguments_valid=by_model.arguments_valid if call.arguments_valid is None else call.arguments_valid,
+            )
+        found.append(replace(call, name=call.name or _HANDOFF, started_at=node.span.start, ended_at=node.span.end))
+    return tuple(found)
+
+
+def _is_asked(call: ToolCall, asked: ToolCall) -> bool:
+    if call.id is not None:
+        return call.id == asked.id
+    if call.name is not None:
+        return call.name == asked.name
+    return (asked.name or "").startswith("transfer_to")
 
 
 # --- what the turn says of itself

@@ -6,7 +6,7 @@ explanation becomes a claim of that runtime.
 
 from dataclasses import replace
 
-from turnout.outcomes.facts import Claim, Layer, Step, ToolCall, ToolStatus, TurnFacts, YieldRecord
+from turnout.outcomes.facts import Claim, Instant, Layer, Step, ToolCall, ToolStatus, TurnFacts, YieldRecord
 from turnout.pipeline.dialects import frameworks, vercel
 from turnout.pipeline.dialects.compose import Call, Turn
 from turnout.pipeline.dialects.values import mapping
@@ -14,6 +14,8 @@ from turnout.pipeline.dialects.values import mapping
 _ANSWERS_SHOW = frozenset({frameworks.PYDANTIC_AI, frameworks.STRANDS, frameworks.AI_SDK, vercel.SOURCE})
 """Dialects in which every request that was answered shows something of its answer."""
 _AI_SDK = frozenset({frameworks.AI_SDK, vercel.SOURCE})
+_AGENTS_SDK = "openai_agents"
+"""How the scopes of the instrumentations of openai-agents end."""
 _SETTLED = frozenset({ToolStatus.OK, ToolStatus.ERROR, ToolStatus.DENIED})
 _TOOL_WORDS = frozenset({"tool-calls", "tool_calls", "tool_call", "tool_use", "function_call"})
 
@@ -21,6 +23,7 @@ _TOOL_WORDS = frozenset({"tool-calls", "tool_calls", "tool_call", "tool_use", "f
 def conclude(turn: Turn) -> TurnFacts:
     """The facts of one turn with what its dialect knows."""
     facts = replace(turn.facts, steps=_cut_requests(turn))
+    facts = _cut_tools(turn, facts)
     facts = _final_call(turn, facts)
     facts = _waiting_for_client(turn, facts)
     facts = _stopped_by_count(turn, facts)
@@ -41,6 +44,31 @@ def _cut_requests(turn: Turn) -> tuple[Step, ...]:
 
 def _answered(call: Call) -> bool | None:
     return call.node.reading.answered if call.node is not None else None
+
+
+def _cut_tools(turn: Turn, facts: TurnFacts) -> TurnFacts:
+    """Tool calls of openai-agents that only their times tell: all its spans end OK.
+
+    A call that ends after its agent was left behind by a cancelled run; one that ended in time without a result waits for a person.
+    """
+    head = turn.draft.heads[0].span if turn.draft.heads else None
+    if head is None or not head.scope.name.endswith(_AGENTS_SDK):
+        return facts
+    return replace(
+        facts,
+        steps=tuple(
+            replace(s, tool_calls=tuple(_cut_tool(c, head.end or 0) for c in s.tool_calls)) for s in facts.steps
+        ),
+    )
+
+
+def _cut_tool(call: ToolCall, end: Instant) -> ToolCall:
+    late = (call.ended_at or 0) > end
+    if late and call.status is ToolStatus.OK:
+        return replace(call, status=ToolStatus.UNKNOWN)
+    if not late and call.status is ToolStatus.UNKNOWN:
+        return replace(call, status=ToolStatus.AWAITING_APPROVAL)
+    return call
 
 
 def _asks_for_tools(step: Step) -> bool:
@@ -120,7 +148,7 @@ def _unproven_provider(step: Step) -> Step:
 def _handed_over(turn: Turn, facts: TurnFacts) -> TurnFacts:
     """A turn that handed over to another agent has yielded to it."""
     draft = turn.draft
-    handing = [node for node in (*draft.tools, *draft.inner) if node.reading.handoff_to is not None]
+    handing = [node for node in draft.tools if node.reading.handoff_to is not None]
     if not handing or facts.claims:
         return facts
     last = max(handing, key=lambda node: node.span.end or 0)

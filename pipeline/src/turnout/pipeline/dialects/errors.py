@@ -5,9 +5,9 @@ where one class stands for several ends. Everything that is not listed claims ``
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from turnout.outcomes.facts import Claim, Instant, Layer, Limits, StepError
+from turnout.outcomes.facts import Claim, Instant, Layer, Limits, Step, StepError
 from turnout.pipeline.dialects.values import text, whole
 from turnout.pipeline.telemetry import Span, SpanStatus
 
@@ -89,6 +89,9 @@ _STATUS = re.compile(
     re.IGNORECASE,
 )
 
+_INCOMPLETE = re.compile(r"incomplete_details=\w*\(?\W*reason\W{1,4}(\w+)")
+_TERMINATED = re.compile(r"terminated with finish_reason='?(\w+)")
+
 CANCELLED = frozenset({"cancelled", "user_stop"})
 """Claims of an end that came from outside."""
 
@@ -106,6 +109,24 @@ class Failure:
     def name(self) -> str:
         """The class name without its module."""
         return (self.type or "").rpartition(".")[2].rpartition("::")[2]
+
+
+@dataclass(frozen=True, slots=True)
+class SpokenEnd:
+    """How a response ended of which a runtime made an exception."""
+
+    finish_reason: str | None = None
+    raw_finish_reason: str | None = None
+
+
+def spoken_end(failure: Failure | None) -> SpokenEnd | None:
+    """The end of a response that an error text names: the request was answered, its answer was cut or withheld."""
+    message = (failure.message if failure else None) or ""
+    incomplete = _INCOMPLETE.search(message)
+    if incomplete:
+        return SpokenEnd(raw_finish_reason=incomplete.group(1))
+    terminated = _TERMINATED.search(message)
+    return SpokenEnd(finish_reason=terminated.group(1)) if terminated else None
 
 
 def is_cancelled(kind: str | None) -> bool:
@@ -179,4 +200,22 @@ def _layer(reason: str) -> Layer:
 
 def step_error(failure: Failure) -> StepError:
     """The failure of a model request."""
+    if "terminal event `response.failed`" in (failure.message or ""):
+        return StepError(type=failure.name or "response_failed", status=failure.status)
     return StepError(type=failure.name or None, status=failure.status, message=failure.message)
+
+
+def with_failure(step: Step, failure: Failure | None) -> Step:
+    """A request with the failure of its span: cut off, ended as the text says, or failed."""
+    if failure is None:
+        return step
+    if reason_of(failure) in CANCELLED:
+        return replace(step, aborted=True)
+    spoken = spoken_end(failure)
+    if spoken is not None:
+        return replace(
+            step,
+            finish_reason=step.finish_reason or spoken.finish_reason,
+            raw_finish_reason=step.raw_finish_reason or spoken.raw_finish_reason,
+        )
+    return replace(step, error=step_error(failure))

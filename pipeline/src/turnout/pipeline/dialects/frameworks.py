@@ -24,7 +24,7 @@ from dataclasses import replace
 
 from turnout.outcomes.facts import Claim, Layer, ToolCall, ToolStatus
 from turnout.pipeline.dialects import errors, genai, values
-from turnout.pipeline.dialects.reading import Reading, Role
+from turnout.pipeline.dialects.reading import ANYONE, Reading, Role
 from turnout.pipeline.telemetry import Span
 
 PYDANTIC_AI = "pydantic_ai"
@@ -137,7 +137,7 @@ def adk(span: Span) -> Reading | None:
     return replace(
         read,
         conversation_id=read.conversation_id or values.text(span.attributes, "gcp.vertex.agent.session_id"),
-        handoff_to=(values.text(target, "agent_name") or "?") if transfer else None,
+        handoff_to=(values.text(target, "agent_name") or ANYONE) if transfer else None,
     )
 
 
@@ -176,4 +176,6 @@ def contrib_agents(span: Span) -> Reading | None:
     if role is None:
         return None
     read = genai.by_role(span, role, CONTRIB_AGENTS)
+    if read.handoff_to is not None and read.tool is not None:
+        return replace(read, tool=replace(read.tool, name=None))
     return replace(read, agent=None) if role is Role.RUN else read

@@ -23,10 +23,10 @@
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from turnout.outcomes.facts import Claim, Layer, Output, Step, ToolCall, ToolStatus
+from turnout.outcomes.facts import Claim, Layer, Step, ToolCall, ToolStatus
 from turnout.pipeline.dialects import errors, values
 from turnout.pipeline.dialects.messages import Reply, reply_of
-from turnout.pipeline.dialects.reading import Reading, Role
+from turnout.pipeline.dialects.reading import ANYONE, Reading, Role
 from turnout.pipeline.telemetry import Attributes, Span
 
 SOURCE = "genai"
@@ -70,6 +70,7 @@ _ROLES = {
     "execute_tool": Role.TOOL,
 }
 _NO_CALLS = frozenset({"embeddings", "retrieval", "create_agent", "plan"})
+_HANDOFFS = frozenset({"handoff", "agent_handoff"})
 _NO_PROVIDERS = frozenset(
     {"strands-agents", "langchain", "langgraph", "autogen", "crewai", "microsoft.agent_framework"}
 )
@@ -100,11 +101,16 @@ def by_role(span: Span, role: Role, source: str) -> Reading:
         Role.AGENT: agent,
         Role.RUN: agent,
     }
-    return replace(reader.get(role, inner)(span, source), role=role)
+    read = reader.get(role, inner)(span, source)
+    return read if read.role is Role.TOOL else replace(read, role=role)
 
 
 def inner(span: Span, source: str) -> Reading:
-    """Machinery: nothing of it is a fact."""
+    """Machinery: nothing of it is a fact, but that a turn was handed over."""
+    operation = (values.text(span.attributes, "gen_ai.operation.name") or "").lower()
+    if operation in _HANDOFFS:
+        to = values.text(span.attributes, "gen_ai.handoff.to_agent") or ANYONE
+        return replace(tool(span, source), handoff_to=to, role=Role.TOOL)
     return Reading(role=Role.INNER, source=source, conversation_id=values.text(span.attributes, *CONVERSATION))
 
 
@@ -140,27 +146,23 @@ def call(span: Span, source: str) -> Reading:
     reply = _reply(span)
     reason = values.finish_reason(a, *FINISH) or _chosen(span) or (reply.finish_reason if reply else None)
     usage = values.usage(a, USAGE)
-    failure = errors.failure_of(span)
-    stopped = failure is not None and errors.reason_of(failure) in errors.CANCELLED
     step = Step(
         message_id=values.text(a, "gen_ai.response.id"),
         provider=provider(a),
         model=values.model(a, *MODEL),
         finish_reason=reason,
         refusal=reply.refusal if reply else None,
-        aborted=True if stopped else None,
         max_output_tokens=values.whole(a, "gen_ai.request.max_tokens"),
         usage=usage,
         cost_usd=values.number(a, "operation.cost", "gen_ai.usage.cost"),
         output=reply.output if reply else None,
-        error=errors.step_error(failure) if failure and not stopped else None,
     )
     return Reading(
         role=Role.CALL,
         source=source,
         agent=None,
         conversation_id=values.text(a, *CONVERSATION),
-        step=step,
+        step=errors.with_failure(step, errors.failure_of(span)),
         asked=reply.calls if reply else (),
         answered=answered(span, reason, reply),
     )
@@ -243,8 +245,3 @@ def _reply(span: Span) -> Reply | None:
 def runtime_claim(reason: str, span: Span) -> Claim:
     """A claim that the runtime makes at the end of a span."""
     return Claim(by=Layer.RUNTIME, reason=reason, at=span.end)
-
-
-def visible(text: str | None) -> Output | None:
-    """How much of a text a person could see."""
-    return None if text is None else Output(text_chars=len(text), parts=1 if text else 0)

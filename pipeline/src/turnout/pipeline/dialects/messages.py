@@ -66,9 +66,17 @@ def valid_arguments(value: Value) -> bool | None:
 
 
 def _output(parts: list[Mapping[str, Value]]) -> Output:
+    """How much was visible; a tool call is a part that a person sees, though it has no text."""
     visible = [part for part in parts if part.get("type") not in _HIDDEN and part.get("type") not in _CALLS]
-    lengths = [next((len(part[name]) for name in _TEXTS if isinstance(part.get(name), str)), None) for part in visible]  # type: ignore[arg-type]
+    lengths = [_length(part) for part in visible]
     known = [length for length in lengths if length is not None]
+    calls = sum(part.get("type") in _CALLS for part in parts)
     return Output(
-        text_chars=sum(known) if len(known) == len(lengths) else None, parts=sum(length != 0 for length in lengths)
+        text_chars=sum(known) if len(known) == len(lengths) else None,
+        parts=sum(length != 0 for length in lengths) + calls,
     )
+
+
+def _length(part: Mapping[str, Value]) -> int | None:
+    texts = (part.get(name) for name in _TEXTS)
+    return next((len(value) for value in texts if isinstance(value, str)), None)

@@ -23,10 +23,10 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from turnout.outcomes.facts import Output, Refusal, Step, ToolCall
+from turnout.outcomes.facts import Output, Refusal, Step, ToolCall, ToolStatus
 from turnout.pipeline.dialects import errors, genai, graphs, values
 from turnout.pipeline.dialects.messages import valid_arguments
-from turnout.pipeline.dialects.reading import Reading, Role
+from turnout.pipeline.dialects.reading import ANYONE, Reading, Role
 from turnout.pipeline.dialects.tree import Tree
 from turnout.pipeline.telemetry import Attributes, Span, Value
 
@@ -105,7 +105,11 @@ def _conversation(attributes: Attributes, metadata: Mapping[str, Value]) -> str 
 
 
 def _inner(span: Span) -> Reading:
-    return graphs.ending(span, Reading(role=Role.INNER, source=SOURCE))
+    read = Reading(role=Role.INNER, source=SOURCE)
+    failure = errors.failure_of(span)
+    if failure is not None and _of_agents_sdk(span) and span.name == "turn":
+        return replace(read, claims=(errors.claim_of(failure),))  # nothing catches what breaks a step of this runtime
+    return graphs.ending(span, read)
 
 
 # --- requests
@@ -115,7 +119,6 @@ def _call(span: Span) -> Reading:
     a = span.attributes
     answer = _answer(a)
     failure = errors.failure_of(span)
-    stopped = failure is not None and errors.reason_of(failure) in errors.CANCELLED
     usage = values.usage(a, _USAGE)
     reason = values.finish_reason(a, "llm.finish_reason", *genai.FINISH) or answer.reason
     asked = tuple(_asked(a))
@@ -127,12 +130,10 @@ def _call(span: Span) -> Reading:
         finish_reason=reason,
         raw_finish_reason=answer.raw_reason,
         refusal=Refusal() if answer.refused else None,
-        aborted=True if stopped else None,
         max_output_tokens=values.whole(parameters, "max_output_tokens", "max_completion_tokens", "max_tokens"),
         usage=usage,
         cost_usd=values.number(a, "llm.cost.total"),
-        output=_output(a),
-        error=errors.step_error(failure) if failure and not stopped else None,
+        output=_output(a, len(asked)),
     )
     answered = any(value is not None for value in (reason, usage, failure, a.get("output.value"), step.output)) or bool(
         asked
@@ -143,7 +144,7 @@ def _call(span: Span) -> Reading:
         source=SOURCE,
         agent=values.text(metadata, "lc_agent_name"),
         conversation_id=_conversation(a, metadata),
-        step=step,
+        step=errors.with_failure(step, failure),
         asked=asked,
         answered=answered,
     )
@@ -208,8 +209,8 @@ def _asked(attributes: Attributes) -> Iterator[ToolCall]:
         )
 
 
-def _output(attributes: Attributes) -> Output | None:
-    """How much text was visible; a message has its text whole, in parts, or both."""
+def _output(attributes: Attributes, calls: int) -> Output | None:
+    """How much was visible; a message has its text whole, in parts, or both."""
     whole: dict[str, int] = {}
     parts: dict[str, int] = {}
     seen = False
@@ -224,16 +225,22 @@ def _output(attributes: Attributes) -> Output | None:
     if not seen:
         return None
     lengths = whole | parts
-    return Output(text_chars=sum(lengths.values()), parts=sum(1 for length in lengths.values() if length))
+    return Output(text_chars=sum(lengths.values()), parts=sum(1 for length in lengths.values() if length) + calls)
 
 
 # --- tools
 
 
+def _without_result(span: Span, failure: errors.Failure | None) -> bool:
+    """A call of openai-agents that was cut off, or waits for a person: it ends OK, but returned nothing."""
+    a = span.attributes
+    return _of_agents_sdk(span) and failure is None and "input.value" in a and "output.value" not in a
+
+
 def _tool(span: Span) -> Reading:
     a = span.attributes
-    if _of_agents_sdk(span) and span.name.startswith("handoff to "):
-        to = values.text(a, "output.value") or span.name.removeprefix("handoff to ")
+    if _of_agents_sdk(span) and span.name.startswith("handoff"):
+        to = values.text(a, "output.value") or span.name.removeprefix("handoff to ") or ANYONE
         read = genai.tool(span, SOURCE)
         return replace(read, tool=replace(read.tool or ToolCall(), name=None), handoff_to=to)
     failure = errors.failure_of(span)
@@ -249,7 +256,9 @@ def _tool(span: Span) -> Reading:
             id=values.text(a, "tool_call.id", "tool.call_id", "gen_ai.tool.call.id")
             or values.text(told, "tool_call_id"),
             name=values.text(a, "tool.name", "gen_ai.tool.name") or span.name or None,
-            status=genai.tool_status(failure, values.text(told, "status")),
+            status=ToolStatus.UNKNOWN
+            if _without_result(span, failure)
+            else genai.tool_status(failure, values.text(told, "status")),
             error_type=(failure.name or None) if failure else None,
         ),
     )

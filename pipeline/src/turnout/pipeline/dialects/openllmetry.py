@@ -61,10 +61,9 @@ def reading(span: Span, tree: Tree) -> Reading | None:
     read = replace(
         read,
         conversation_id=read.conversation_id or values.text(span.attributes, *_CONVERSATION),
-        handoff_to=values.text(span.attributes, "gen_ai.handoff.to_agent"),
         handed_by=values.text(span.attributes, "gen_ai.agent.handoff_parent"),
     )
-    match role:
+    match read.role:
         case Role.CALL:
             return _call(span, read, tree)
         case Role.AGENT | Role.RUN:
@@ -93,8 +92,10 @@ def _turn(span: Span, read: Reading) -> Reading:
 
 
 def _tool(span: Span, read: Reading) -> Reading:
-    if read.tool is None or (read.tool.name is not None and "gen_ai.tool.name" in span.attributes):
+    if read.tool is None or "gen_ai.tool.name" in span.attributes:
         return read
+    if read.handoff_to is not None:
+        return replace(read, tool=replace(read.tool, name=None))
     name = values.text(span.attributes, "traceloop.entity.name") or span.name.removesuffix(".tool")
     return replace(read, tool=replace(read.tool, name=name))
 

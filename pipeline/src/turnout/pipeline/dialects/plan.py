@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from turnout.outcomes.facts import Claim, FinishCheck
-from turnout.pipeline.dialects.reading import Node, Role
+from turnout.pipeline.dialects.reading import ANYONE, Node, Role
 from turnout.pipeline.dialects.tree import Key, Tree
 from turnout.pipeline.telemetry import Span
 
@@ -211,7 +211,7 @@ class Plan:
 
     def _place_inner(self) -> None:
         for node in self._by_role[Role.INNER]:
-            if not (node.reading.claims or node.reading.handoff_to):
+            if not node.reading.claims:
                 continue
             anchor = self._anchor(node.span) or self._at_work(node.span)
             if anchor is not None and anchor.reading.role is not Role.TOOL:
@@ -261,14 +261,25 @@ class Plan:
 
 
 def _giver(draft: Draft, before: list[Draft]) -> Draft | None:
-    """The latest turn before that handed over to this one."""
-    name = draft.heads[0].reading.agent
-    by = draft.heads[0].reading.handed_by
-    for earlier in reversed(before):
-        hands = (node.reading.handoff_to for node in (*earlier.inner, *earlier.tools))
-        if (name is not None and name in hands) or (by is not None and by == earlier.heads[0].reading.agent):
+    """The latest turn before that called this one as a tool, or handed over to it."""
+    reading = draft.heads[0].reading
+    for distance, earlier in enumerate(reversed(before)):
+        hands = {node.reading.handoff_to for node in earlier.tools}
+        named = reading.agent is not None and reading.agent in hands
+        taken = reading.handed_by is not None and reading.handed_by == earlier.heads[0].reading.agent
+        if named or taken or (ANYONE in hands and distance == 0) or _calls_as_tool(earlier, draft):
             return earlier
     return None
+
+
+def _calls_as_tool(earlier: Draft, draft: Draft) -> bool:
+    """Whether a turn started while a tool call of another one was running, in a dialect that hangs all agents side by side."""
+    start = draft.heads[0].span.start or 0
+    return any(
+        (node.span.start or 0) <= start <= (node.span.end or 0)
+        for node in earlier.tools
+        if node.reading.handoff_to is None
+    )
 
 
 def _latest_around(span: Span, turns: Iterable[Node]) -> Node | None:

@@ -22,6 +22,10 @@ class Role(StrEnum):
     """A part of the runtime's machinery; only its claims count."""
 
 
+ANYONE = "?"
+"""The agent of a hand-over that does not name it: the next one."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
     """One span as its dialect understands it; what does not belong to the role stays empty."""

@@ -66,9 +66,9 @@ def without_twins(told: Sequence[Told]) -> list[TurnFacts]:
     return [_renamed(turn.facts, renamed) for turn in kept]
 
 
-def _rank(turn: Told) -> tuple[bool, int, int, str]:
+def _rank(turn: Told) -> tuple[bool, int, int, str, str]:
     said = sum(getattr(turn.facts, item.name) not in {None, ()} for item in fields(turn.facts) if item.name != "limits")
-    return (not turn.complete, -len(turn.facts.steps), -said, turn.facts.turn_id)
+    return (not turn.complete, -len(turn.facts.steps), -said, min(turn.scopes, default=""), turn.facts.turn_id)
 
 
 def _same(kept: Told, turn: Told) -> bool:

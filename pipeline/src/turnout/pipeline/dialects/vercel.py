@@ -18,7 +18,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from turnout.outcomes.facts import Step, ToolCall
+from turnout.outcomes.facts import Output, Step, ToolCall
 from turnout.pipeline.dialects import errors, genai, values
 from turnout.pipeline.dialects.frameworks import timed_out
 from turnout.pipeline.dialects.messages import valid_arguments
@@ -76,7 +76,6 @@ def _conversation(attributes: Attributes) -> str | None:
 def _call(span: Span) -> Reading:
     a = span.attributes
     failure = errors.failure_of(span)
-    stopped = failure is not None and errors.reason_of(failure) in errors.CANCELLED
     reason = values.text(a, "ai.response.finishReason") or values.finish_reason(a, *genai.FINISH)
     asked = tuple(_asked(a))
     step = Step(
@@ -84,18 +83,26 @@ def _call(span: Span) -> Reading:
         provider=values.text(a, "ai.model.provider", "gen_ai.system"),
         model=values.model(a, "ai.model.id", *genai.MODEL),
         finish_reason=reason,
-        aborted=True if stopped else None,
         max_output_tokens=values.whole(
             a, "gen_ai.request.max_tokens", "ai.settings.maxOutputTokens", "ai.settings.maxTokens"
         ),
         usage=values.usage(a, _USAGE),
-        output=genai.visible(_visible_text(a)),
-        error=errors.step_error(failure) if failure and not stopped else None,
+        output=_output(_visible_text(a), len(asked)),
     )
     answered = reason is not None or failure is not None or "ai.response.id" in a
     return Reading(
-        role=Role.CALL, source=SOURCE, conversation_id=_conversation(a), step=step, asked=asked, answered=answered
+        role=Role.CALL,
+        source=SOURCE,
+        conversation_id=_conversation(a),
+        step=errors.with_failure(step, failure),
+        asked=asked,
+        answered=answered,
     )
+
+
+def _output(text: str | None, calls: int) -> Output | None:
+    """How much was visible: the text, and each tool call as a part."""
+    return None if text is None else Output(text_chars=len(text), parts=bool(text) + calls)
 
 
 def _visible_text(attributes: Attributes) -> str | None:
