@@ -22,7 +22,7 @@ ELSEWHERE = cell("large", (2, 230), (0, 235), "model")
 def test_the_reason_and_the_places_that_explain_a_rise_come_first() -> None:
     """Of two places that hold the excess, the one that moved more comes first."""
     places = {"budget": [ENVIRONMENT, MODEL, ELSEWHERE]}
-    assert judge(WHOLE_WORSE, [STEADY, CUT_MORE], places) == Incident(
+    assert judge(WHOLE_WORSE, [STEADY, CUT_MORE], lambda reason: places[reason or ""]) == Incident(
         direction=Direction.WORSE, whole=WHOLE_WORSE, reason=CUT_MORE, places=(MODEL, ENVIRONMENT)
     )
 
@@ -58,8 +58,35 @@ def test_the_reason_and_the_places_that_explain_a_rise_come_first() -> None:
 )
 def test_what_two_windows_say(whole: Cell, reasons: list[Cell], direction: Direction, reason: Cell | None) -> None:
     """Each pair of windows has one direction, and the reason that moved most where one did."""
-    found = judge(whole, reasons, {})
+    found = judge(whole, reasons, lambda _: [])
     assert (found.direction, found.reason) == (direction, reason)
+
+
+QUIET = cell(None, (24, 300), (23, 310))
+
+
+@pytest.mark.parametrize(
+    ("cells", "direction", "places"),
+    [
+        pytest.param([MODEL, ELSEWHERE], Direction.WORSE, (MODEL,), id="one model, hidden by the others"),
+        pytest.param(
+            [cell("2.4.0", (15, 30), (0, 0), "agent_version")],
+            Direction.WORSE,
+            (cell("2.4.0", (15, 30), (0, 0), "agent_version"),),
+            id="a new version, held against all turns before",
+        ),
+        pytest.param(
+            [cell("2.4.0", (2, 30), (0, 0), "agent_version")], Direction.SAME, (), id="a new version like the old"
+        ),
+        pytest.param([cell("small", (2, 75), (58, 70), "model")], Direction.SAME, (), id="a place that got better"),
+    ],
+)
+def test_a_place_can_be_worse_while_the_whole_stands(
+    cells: list[Cell], direction: Direction, places: tuple[Cell, ...]
+) -> None:
+    """Where all turns show no change, a place that clearly got worse is still named."""
+    found = judge(QUIET, [STEADY], lambda reason: [] if reason else cells)
+    assert (found.direction, found.reason, found.places) == (direction, None, places)
 
 
 def test_looking_at_more_cells_asks_for_more_evidence() -> None:

@@ -62,18 +62,15 @@ def command(lake: str, limit: str, candidates: tuple[float, ...], filters: "Filt
     independent censoring. Attended and unattended turns are best looked at apart: --attended, --unattended.
     """
     from turnout.cli.output import write
-    from turnout.pipeline.analysis.budget import NOT_ESTIMABLE, Limit
-    from turnout.pipeline.budgets import budget, frame
+    from turnout.pipeline.analysis.budget import Limit
+    from turnout.pipeline.budgets import budget, continued, frame
     from turnout.pipeline.query import Warehouse
+    from turnout.pipeline.recommend import recommendations
 
-    counted, rows = budget(Warehouse(lake), Limit(limit), candidates, filters)
+    warehouse = Warehouse(lake)
+    counted, rows = budget(warehouse, Limit(limit), candidates, filters)
     write(frame(rows), format_, shown=SHOWN)
     if counted.left_out:
         click.echo(f"turnout: {counted.left_out} turns left out, their {limit} were not recorded", err=True)
-    for row in rows:
-        if not row.estimable:
-            click.echo(
-                f"turnout: {limit} {row.candidate:g}: {NOT_ESTIMABLE}, the largest observed budget is "
-                f"{counted.largest:g}",
-                err=True,
-            )
+    for line in recommendations(counted, rows, continued(warehouse, counted.limit, filters)):
+        click.echo(f"turnout: {line}", err=True)

@@ -60,6 +60,27 @@ def ends(warehouse: Warehouse, limit: Limit, filters: Filters | None = None) -> 
     return Ends(limit, _counts(known), largest, int(rows["turns"].sum()) - int(known["turns"].sum()))
 
 
+def chain_ends(warehouse: Warehouse, filters: Filters | None = None) -> Ends:
+    """The same by steps for chains of continued turns taken as one: they reach past the largest budget of a single turn."""
+    rows = warehouse.sql(resource("budget/chain_ends.sql"), None, filters)
+    return Ends(Limit.STEPS, _counts(rows), None, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Continued:
+    """Turns that a budget cut, how many of them were continued, and how many of those then finished."""
+
+    cut: int
+    continued: int
+    finished: int
+
+
+def continued(warehouse: Warehouse, limit: Limit, filters: Filters | None = None) -> Continued:
+    """What became of the turns that a limit cut."""
+    row = warehouse.sql(resource("budget/continued.sql"), {"kind": str(_KINDS[limit])}, filters).row(0)
+    return Continued(*(int(value) for value in row))
+
+
 def budget(
     warehouse: Warehouse, limit: Limit, values: Sequence[float] = (), filters: Filters | None = None
 ) -> tuple[Ends, tuple[Candidate, ...]]:

@@ -6,12 +6,13 @@ Ends at a time come before the cuts at that time, as everywhere in survival anal
 """
 
 from dataclasses import dataclass
+from math import sqrt
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from turnout.pipeline.analysis.intervals import LEVEL, z_value
+from turnout.pipeline.analysis.intervals import LEVEL, Difference, z_value
 
 Floats: TypeAlias = NDArray[np.float64]
 Counts: TypeAlias = NDArray[np.int64]
@@ -39,14 +40,17 @@ class EndCounts:
 class Incidence:
     """Aalen-Johansen curves with log-log intervals.
 
-    ``survival`` has shape (t,): the share that has not ended by each time. ``share``, ``low`` and ``high`` have shape (kinds, t);
-    ``low`` and ``high`` are NaN where the share is 0 or 1, because the log-log interval does not exist there.
+    ``survival`` has shape (t,): the share that has not ended by each time, with Greenwood's variance. ``share``, its ``variance``,
+    ``low`` and ``high`` have shape (kinds, t); ``low`` and ``high`` are NaN where the share is 0 or 1, because the log-log interval does
+    not exist there.
     """
 
     times: Floats
     at_risk: Counts
     survival: Floats
+    survival_variance: Floats
     share: Floats
+    variance: Floats
     low: Floats
     high: Floats
 
@@ -68,7 +72,30 @@ def incidence(counts: EndCounts, level: float = LEVEL) -> Incidence:
     share: Floats = np.cumsum(_divide(counts.ends.astype(np.float64), at_risk) * before, axis=1, dtype=np.float64)
     variance = _variance(counts.ends.astype(np.float64), all_ends, at_risk, before, share)
     low, high = _log_log(share, variance, level)
-    return Incidence(counts.times, counts.at_risk, survival, share, low, high)
+    greenwood = survival**2 * np.cumsum(_divide(all_ends, at_risk * (at_risk - all_ends)))
+    return Incidence(counts.times, counts.at_risk, survival, greenwood, share, variance, low, high)
+
+
+def gain(counts: EndCounts, kind: int, before: float, after: float, level: float = LEVEL) -> Difference:
+    """How much larger the share of one end is at ``after`` than at ``before``, with its interval.
+
+    The gain is the share that has not ended by ``before`` times the share of those that end so by ``after``; the variance of the
+    product is that of independent factors (the martingale increments before and after are uncorrelated), the interval normal.
+    """
+    whole, rest = incidence(counts, level), incidence(_after(counts, before), level)
+    place, rest_place = whole.place(before), rest.place(after)
+    left = float(whole.survival[place]) if place >= 0 else 1.0
+    left_variance = float(whole.survival_variance[place]) if place >= 0 else 0.0
+    then = float(rest.share[kind, rest_place]) if rest_place >= 0 else 0.0
+    then_variance = float(rest.variance[kind, rest_place]) if rest_place >= 0 else 0.0
+    half = z_value(level) * sqrt(left**2 * then_variance + then**2 * left_variance)
+    value = left * then
+    return Difference(value, max(0.0, value - half), min(1.0, value + half))
+
+
+def _after(counts: EndCounts, time: float) -> EndCounts:
+    later = counts.times > time
+    return EndCounts(counts.times[later], counts.ends[:, later], counts.cut[later])
 
 
 def _divide(above: Floats, below: Floats) -> Floats:
