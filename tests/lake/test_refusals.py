@@ -14,9 +14,11 @@ def test_a_lake_made_by_a_newer_version_is_refused(root: str) -> None:
     """It is neither read nor written, and the sentence says what to do."""
     Lake.open(root).write([stored(Sketch(turn_id="t"))])
     DeltaTable(f"{root}/turns").alter.set_table_properties({"turnout.schemaVersion": "999"}, raise_if_not_exists=False)
-    for use in (Lake.snapshot, lambda lake: lake.write([stored(Sketch(turn_id="u"))])):
-        with pytest.raises(LakeError, match=r"got schema version 999, expected at most .*; upgrade turnout"):
-            use(Lake.open(root))
+    words = r"got schema version 999, expected at most .*; upgrade turnout"
+    with pytest.raises(LakeError, match=words):
+        Lake.open(root).snapshot()
+    with pytest.raises(LakeError, match=words):
+        Lake.open(root).write([stored(Sketch(turn_id="u"))])
 
 
 @pytest.mark.parametrize("name", ["file", "file/below"])

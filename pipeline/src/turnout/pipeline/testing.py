@@ -103,8 +103,15 @@ EXAMPLE: Final = (
     Sketch(turn_id="t04", outcome=Outcome.BUDGET, steps=10),
     Sketch(turn_id="t05", outcome=Outcome.BUDGET, steps=10, attended=False, model="claude-b"),
     Sketch(turn_id="t06", outcome=Outcome.LENGTH),
-    Sketch(turn_id="t07", outcome=Outcome.REFUSED, refusal_category="cyber", at=NOON + HOUR),
-    Sketch(turn_id="t08", outcome=Outcome.REFUSED, agent="helper", tool="search", at=NOON + HOUR),
+    Sketch(turn_id="t07", outcome=Outcome.REFUSED, refusal_category="cyber", at=NOON + HOUR, conversation="c"),
+    Sketch(
+        turn_id="t08",
+        outcome=Outcome.REFUSED,
+        agent="helper",
+        tool="search",
+        at=NOON + HOUR + 60 * SECOND,
+        conversation="c",
+    ),
     Sketch(turn_id="t09", outcome=Outcome.ERROR, at=NOON + HOUR),
     Sketch(turn_id="t10", outcome=Outcome.STOPPED, at=NOON + HOUR),
     Sketch(turn_id="t11", outcome=Outcome.UNKNOWN, source="logs", limit_steps=None, attended=None, agent=None),
@@ -114,7 +121,10 @@ EXAMPLE: Final = (
     Sketch(turn_id="t14b", root="t14", at=NOON + 25 * HOUR),
     Sketch(turn_id="t15", continues="t04", at=NOON + 25 * HOUR),
 )
-"""Sixteen segments of fifteen turns over two days; ``t14`` died and was recovered as ``t14b``, ``t15`` continues ``t04``."""
+"""Sixteen segments of fifteen turns over two days; ``t14`` died and was recovered as ``t14b``, ``t15`` continues ``t04``.
+
+``t07`` and ``t08`` were refused in one conversation, one after the other.
+"""
 
 
 def _step(sketch: Sketch, index: int) -> Step:

@@ -13,14 +13,8 @@ NOT_RECORDED: Final = "not recorded"
 """As a value of a filter: the turns in which it is not recorded."""
 
 _AGO: Final = re.compile(r"(\d+)\s*([smhdw])", re.ASCII)
-_UNITS: Final[Mapping[str, timedelta]] = {
-    "s": timedelta(seconds=1),
-    "m": timedelta(minutes=1),
-    "h": timedelta(hours=1),
-    "d": timedelta(days=1),
-    "w": timedelta(weeks=1),
-}
-_LONGEST: Final = timedelta(days=365 * 100)
+_UNITS: Final[Mapping[str, int]] = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+_LONGEST: Final = 100 * 365 * 86_400
 
 
 class Clock(StrEnum):
@@ -74,7 +68,7 @@ def parse_time(text: str, now: datetime) -> datetime:
     ago = _AGO.fullmatch(word)
     try:
         if ago is not None:
-            return now - min(int(ago[1]) * _UNITS[ago[2]], _LONGEST)
+            return now - timedelta(seconds=min(int(ago[1]) * _UNITS[ago[2]], _LONGEST))
         moment = datetime.fromisoformat(word)
     except (ValueError, OverflowError) as error:
         raise QueryError(
