@@ -221,6 +221,11 @@ def decide_step(facts: StepFacts) -> Decision:
             return Continue()
 
 
+def ends_by_budget(decision: Terminate | Fail) -> bool:
+    """Whether the turn ended because a limit was spent, between its steps or during one."""
+    return isinstance(decision, Terminate) and isinstance(decision.reason, BudgetReason)
+
+
 def _without_budget(demand: Demand, kind: BudgetKind) -> Decision:
     match demand:
         case PrerequisiteMiss():

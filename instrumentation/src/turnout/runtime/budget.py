@@ -1,6 +1,6 @@
 """What a turn has used of its limits. PURE."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 from turnout.outcomes.decide import BudgetSpent
 from turnout.outcomes.facts import Instant, Limits, TurnFacts
@@ -12,13 +12,7 @@ _NANOS = 1_000_000_000
 def spent(limits: Limits, facts: TurnFacts, now: Instant) -> BudgetSpent | None:
     """The first limit, in the order of the budget kinds, that the turn has used up."""
     used = dict(_used(facts, now))
-    allowed = {
-        BudgetKind.STEPS: limits.steps,
-        BudgetKind.TOOL_CALLS: limits.tool_calls,
-        BudgetKind.TOKENS: limits.total_tokens,
-        BudgetKind.TIME: limits.seconds,
-        BudgetKind.COST: limits.cost_usd,
-    }
+    allowed = _allowed(limits)
     for kind in BudgetKind:
         limit = allowed[kind]
         if limit is not None and used[kind] >= limit:
@@ -50,3 +44,43 @@ def _tokens(facts: TurnFacts) -> Iterator[int]:
     for step in facts.steps:
         if step.usage is not None:
             yield (step.usage.input_tokens or 0) + (step.usage.output_tokens or 0)
+
+
+def left(total: Limits, turns: Sequence[TurnFacts]) -> Limits | None:
+    """What several turns together leave of a total; None where one of its limits is used up."""
+    used: dict[BudgetKind, float] = dict.fromkeys(BudgetKind, 0.0)
+    for facts in turns:
+        for kind, amount in _used(facts, facts.ended_at or facts.started_at or 0):
+            used[kind] += amount
+    rest = {kind: limit - used[kind] for kind, limit in _allowed(total).items() if limit is not None}
+    return None if any(amount <= 0 for amount in rest.values()) else _limits(rest)
+
+
+def within(limits: Limits, other: Limits) -> Limits:
+    """The tighter of two budgets, limit by limit."""
+    both = [_allowed(limits), _allowed(other)]
+    known = {kind: [limit for each in both if (limit := each[kind]) is not None] for kind in BudgetKind}
+    return _limits({kind: min(values) for kind, values in known.items() if values})
+
+
+def _allowed(limits: Limits) -> dict[BudgetKind, float | None]:
+    return {
+        BudgetKind.STEPS: limits.steps,
+        BudgetKind.TOOL_CALLS: limits.tool_calls,
+        BudgetKind.TOKENS: limits.total_tokens,
+        BudgetKind.TIME: limits.seconds,
+        BudgetKind.COST: limits.cost_usd,
+    }
+
+
+def _limits(amounts: Mapping[BudgetKind, float]) -> Limits:
+    def whole(kind: BudgetKind) -> int | None:
+        return int(amounts[kind]) if kind in amounts else None
+
+    return Limits(
+        steps=whole(BudgetKind.STEPS),
+        tool_calls=whole(BudgetKind.TOOL_CALLS),
+        total_tokens=whole(BudgetKind.TOKENS),
+        seconds=amounts.get(BudgetKind.TIME),
+        cost_usd=amounts.get(BudgetKind.COST),
+    )

@@ -31,11 +31,34 @@ class ProcessEnd:
     stderr: bytes
 
 
+class _Output(asyncio.SubprocessProtocol):
+    """Gathers a program's output; that it exited and that its pipes are closed are two events."""
+
+    def __init__(self) -> None:
+        self.written = {1: bytearray(), 2: bytearray()}
+        self.exited = asyncio.Event()
+        self.closed = asyncio.Event()
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        self.written[fd] += data
+
+    def process_exited(self) -> None:
+        self.exited.set()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        del exc
+        self.closed.set()
+
+
 class ProcessWork:
     """A process of a tool call, as work that can be ended."""
 
-    def __init__(self, process: asyncio.subprocess.Process, mark: str, grace_seconds: float) -> None:
-        self._process = process
+    def __init__(
+        self, transport: asyncio.SubprocessTransport, output: _Output, mark: str, grace_seconds: float
+    ) -> None:
+        self._transport = transport
+        self._output = output
+        self._pid = transport.get_pid()
         self._mark = f"{_MARK}={mark}".encode()
         self._grace_seconds = grace_seconds
 
@@ -50,44 +73,38 @@ class ProcessWork:
     ) -> Self:
         """Start a program in a session of its own; ``env`` None means the environment of this process."""
         mark = uuid.uuid4().hex
-        process = await asyncio.create_subprocess_exec(
+        transport, output = await asyncio.get_running_loop().subprocess_exec(
+            _Output,
             *argv,
             cwd=cwd,
             env={**(os.environ if env is None else env), _MARK: mark},
             stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
             start_new_session=True,
         )
-        return cls(process, mark, grace_seconds)
+        return cls(transport, output, mark, grace_seconds)
 
     async def finished(self) -> ProcessEnd:
         """Wait for the program's own end and its whole output; what it left running ends with it."""
-        output = asyncio.create_task(self._process.communicate())
-        try:
-            await self._process.wait()
-            await self.end()
-            stdout, stderr = await output
-        finally:
-            output.cancel()
-        code = self._process.returncode
+        await self._output.exited.wait()
+        await self.end()
+        await self._output.closed.wait()
+        code = self._transport.get_returncode()
         assert code is not None
-        return ProcessEnd(code, stdout, stderr)
+        return ProcessEnd(code, bytes(self._output.written[1]), bytes(self._output.written[2]))
 
     async def end(self) -> None:
         """SIGTERM, and after the grace SIGKILL, to all that is left; returns when nothing is.
 
-        A cancellation of the wait kills at once, so that a closing event loop leaves nothing behind either.
+        A cancellation of the wait kills without a grace, so that a closing event loop leaves nothing behind either.
         """
         try:
             self._signal(signal.SIGTERM)
             await self._gone_within(self._grace_seconds)
         finally:
-            self._signal(signal.SIGKILL)
-        while self._alive():
-            self._signal(signal.SIGKILL)
-            await asyncio.sleep(_POLL_SECONDS)
-        await self._process.wait()
+            while self._alive():
+                self._signal(signal.SIGKILL)
+                await asyncio.sleep(_POLL_SECONDS)
+            await self._output.closed.wait()
 
     async def _gone_within(self, seconds: float) -> None:
         with contextlib.suppress(TimeoutError):
@@ -103,13 +120,13 @@ class ProcessWork:
                     os.kill(pid, number)
         elif self._alive():
             with contextlib.suppress(ProcessLookupError):
-                os.killpg(self._process.pid, number)
+                os.killpg(self._pid, number)
 
     def _alive(self) -> bool:
         if _PROC.is_dir():
             return bool(self._members())
         try:
-            os.killpg(self._process.pid, 0)
+            os.killpg(self._pid, 0)
         except ProcessLookupError:
             return False
         return True
@@ -122,5 +139,5 @@ class ProcessWork:
             state, _parent, group, *_ = (entry / "stat").read_text().rpartition(")")[2].split()
             if state in "ZX":
                 return False
-            return int(group) == self._process.pid or self._mark in (entry / "environ").read_bytes().split(b"\0")
+            return int(group) == self._pid or self._mark in (entry / "environ").read_bytes().split(b"\0")
         return False
