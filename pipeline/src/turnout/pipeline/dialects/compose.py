@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from turnout.outcomes.facts import AttemptEnd, Claim, Limits, Step, ToolCall, TurnFacts
+from turnout.outcomes.facts import AttemptEnd, Claim, Limits, Step, ToolCall, TurnFacts, Usage
 from turnout.pipeline.dialects.plan import Draft
 from turnout.pipeline.dialects.reading import Node
 from turnout.pipeline.dialects.tree import Key
@@ -93,13 +93,22 @@ def _end(draft: Draft, ends: list[int]) -> int | None:
 def _steps(draft: Draft) -> tuple[Call, ...]:
     calls = sorted(draft.calls, key=_by_time)
     tools = _tools_by_call(draft, calls)
+    early = tuple(tools.get(None, ()))
     groups = _attempts(calls, tools)
-    steps = tuple(_step(index, group, tools, draft) for index, group in enumerate(groups, start=1))
-    stray = tools.get(None, [])
-    if stray and not steps:
-        only = Step(index=1, tool_calls=_called(stray, ()))
-        return (Call(only, None, tuple(stray)),)
-    return steps
+    first = 2 if early else 1
+    steps = tuple(_step(index, group, tools, draft) for index, group in enumerate(groups, start=first))
+    return (Call(_taken_up(early, asked_here=not calls), None, early), *steps) if early else steps
+
+
+def _taken_up(early: Sequence[Node], *, asked_here: bool) -> Step:
+    """The step of tool calls before any request: an earlier turn asked for them, so nothing was used; or the request is not told."""
+    return Step(
+        index=1,
+        started_at=early[0].span.start,
+        ended_at=max((node.span.end for node in early if node.span.end), default=None),
+        usage=None if asked_here else Usage(input_tokens=0, output_tokens=0),
+        tool_calls=_called(early, ()),
+    )
 
 
 def _by_time(node: Node) -> tuple[int, int, str]:
@@ -115,14 +124,13 @@ def _tools_by_call(draft: Draft, calls: list[Node]) -> dict[Key | None, list[Nod
 
 
 def _asker(tool: Node, calls: list[Node]) -> Key | None:
-    """The latest request before a tool call that asked for it by id, else the latest before it, else the first."""
-    if not calls:
-        return None
-    start = tool.span.start or 0
-    before = [call for call in calls if (call.span.start or 0) <= start] or calls[:1]
+    """The latest request before a tool call that asked for it by id, else the latest before it."""
+    start = tool.span.start
+    before = [call for call in calls if start is None or (call.span.start or 0) <= start]
     wanted = tool.reading.tool.id if tool.reading.tool else None
     asking = [call for call in before if wanted and any(asked.id == wanted for asked in call.reading.asked)]
-    return (asking or before)[-1].key
+    found = asking or before
+    return found[-1].key if found else None
 
 
 def _attempts(calls: list[Node], tools: dict[Key | None, list[Node]]) -> list[list[Node]]:
@@ -235,7 +243,10 @@ def _is_asked(call: ToolCall, asked: ToolCall) -> bool:
 def _claims(draft: Draft) -> tuple[Claim, ...]:
     """The claims of the innermost head that makes any, and those of the machinery; the same claim of several spans once."""
     of_heads = next((node.reading.claims for node in draft.heads if node.reading.claims), ())
-    said = [*of_heads, *(claim for node in draft.inner for claim in node.reading.claims), *draft.claims]
+    within = [*(claim for node in draft.inner for claim in node.reading.claims), *draft.claims]
+    if within and any(node.reading.returned for node in draft.heads):
+        of_heads = ()  # the call came back, but what happened inside says how
+    said = [*of_heads, *within]
     once = {(claim.by, claim.reason, claim.message): claim for claim in said}
     return tuple(sorted(once.values(), key=lambda claim: (claim.at or 0, claim.reason or "", claim.message or "")))
 

@@ -92,6 +92,12 @@ _STATUS = re.compile(
 _INCOMPLETE = re.compile(r"incomplete_details=\w*\(?\W*reason\W{1,4}(\w+)")
 _TERMINATED = re.compile(r"terminated with finish_reason='?(\w+)")
 
+_TRACEBACK = "Traceback (most recent call last)"
+_REPR = re.compile(r"([A-Z]\w*)\(")
+"""An exception in text, as `repr` writes it."""
+_NO_CLASSES = frozenset({None, "Exception", "BaseException"})
+"""What stands for the class where the emitter did not have it."""
+
 CANCELLED = frozenset({"cancelled", "user_stop"})
 """Claims of an end that came from outside."""
 
@@ -145,7 +151,10 @@ def failure_of(span: Span) -> Failure | None:
         return None
     message = (text(raised.attributes, "exception.message") if raised else None) or span.status_message or None
     status = whole(span.attributes, "http.response.status_code", "http.status_code", "status_code")
-    short = message[:_LONGEST_MESSAGE] if message else None
+    short = message.partition(_TRACEBACK)[0][:_LONGEST_MESSAGE].strip() if message else None
+    if kind in _NO_CLASSES:
+        named = _REPR.match(short or "")
+        kind = named.group(1) if named else kind
     return Failure(kind, short, status or status_in(short), (raised.time if raised else None) or span.end)
 
 

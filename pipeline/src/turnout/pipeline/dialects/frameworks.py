@@ -11,7 +11,7 @@
 | | | cancelled | nothing: the last request has no response, the turn no ``final_result`` | |
 | Strands 1 | ``strands.telemetry.tracer`` | end of the turn | ``finish_reason`` of the event ``gen_ai.choice`` on ``invoke_agent`` (latest: of the output messages in ``gen_ai.client.inference.operation.details``) | status OK on a limit |
 | | | cancelled | ``strands.cancellation.type`` | status UNSET |
-| | | tool error | ``gen_ai.tool.status`` | |
+| | | tool error | ``gen_ai.tool.status`` | absent, with status UNSET, on a call that was cut off |
 | Google ADK 2 | ``gcp.vertex.agent`` | conversation | ``gcp.vertex.agent.session_id`` | ``call_llm`` holds ``generate_content``: one request |
 | | | hand-over | tool ``transfer_to_agent`` | the other agent hangs below the first |
 | Microsoft agent framework 1 | ``agent_framework`` | finish reason | a JSON array in text | also on the turn span |
@@ -25,7 +25,7 @@ from dataclasses import replace
 from turnout.outcomes.facts import Claim, Layer, ToolCall, ToolStatus
 from turnout.pipeline.dialects import errors, genai, values
 from turnout.pipeline.dialects.reading import ANYONE, Reading, Role
-from turnout.pipeline.telemetry import Span
+from turnout.pipeline.telemetry import Span, SpanStatus
 
 PYDANTIC_AI = "pydantic_ai"
 STRANDS = "strands"
@@ -110,6 +110,13 @@ def strands(span: Span) -> Reading | None:
     if role is None:
         return None
     read = genai.by_role(span, role, STRANDS)
+    if (
+        role is Role.TOOL
+        and read.tool is not None
+        and "gen_ai.tool.status" not in span.attributes
+        and span.status is SpanStatus.UNSET
+    ):
+        return replace(read, tool=replace(read.tool, status=ToolStatus.RUNNING))
     if role is not Role.AGENT:
         return read
     kind = values.text(span.attributes, "strands.cancellation.type")

@@ -3,14 +3,18 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from turnout.outcomes.facts import Claim, Layer
+from turnout.outcomes.facts import Claim, Layer, Output, ToolCall
 from turnout.pipeline.dialects import errors, values
+from turnout.pipeline.dialects.messages import Reply, valid_arguments
 from turnout.pipeline.dialects.reading import Reading, Role
 from turnout.pipeline.dialects.tree import Tree
 from turnout.pipeline.telemetry import Span, Value
 
 _ENDING = frozenset({"guardrail", "interrupt"})
 """Failures of the machinery that end the turn whatever the spans above say."""
+
+METADATA_REASONS = ("finish_reason", "stop_reason", "stopReason", "done_reason")
+"""Where the message metadata of langchain's integrations has the finish reason."""
 
 _OUTPUTS = ("output.value", "gen_ai.completion", "traceloop.entity.output")
 
@@ -64,3 +68,27 @@ def _said(message: Value) -> str | None:
         return None
     inside = message.get("data") or message.get("kwargs") or message
     return values.text(inside, "content") if isinstance(inside, dict) else None
+
+
+def generation(value: Value) -> Reply | None:
+    """The first generation of a langchain result (``{"generations": [[...]]}``), without its words."""
+    batch = next(iter(values.items(values.mapping(value).get("generations"))), None)
+    first = next(iter(values.items(batch)), None)
+    if not isinstance(first, dict):
+        return None
+    message = values.mapping(first.get("message"))
+    inside = values.mapping(message.get("kwargs") or message.get("data") or dict(message))
+    metadata = {**values.mapping(first.get("generation_info")), **values.mapping(inside.get("response_metadata"))}
+    calls = [call for call in values.items(inside.get("tool_calls")) if isinstance(call, dict)]
+    text = first.get("text")
+    chars = len(text) if isinstance(text, str) else None
+    return Reply(
+        finish_reason=values.text(metadata, *METADATA_REASONS),
+        calls=tuple(
+            ToolCall(
+                id=values.text(c, "id"), name=values.text(c, "name"), arguments_valid=valid_arguments(c.get("args"))
+            )
+            for c in calls
+        ),
+        output=Output(text_chars=chars, parts=bool(chars) + len(calls)),
+    )

@@ -7,9 +7,10 @@
 | agent | ``langsmith.metadata.lc_agent_name``, else the name of the topmost chain | | |
 | conversation | ``langsmith.metadata.thread_id``, ``.session_id``, ``.conversation_id`` | | ``langsmith.trace.session_id`` is the project, not a conversation |
 | finish reason | ``gen_ai.response.finish_reasons`` | | from the choices or the stop reason, as the provider spelled it |
+| finish reason, else | ``response_metadata`` in ``gen_ai.completion`` (JSON) | langchain | |
 | usage | ``gen_ai.usage.*``; cache and reasoning in ``gen_ai.usage.input_token_details``, ``.output_token_details`` (JSON) | | |
-| model, provider | ``gen_ai.request.model``, ``gen_ai.system`` | | |
-| failure | event ``exception``, status text | | the status text holds a whole traceback |
+| model, provider | ``gen_ai.request.model``, ``gen_ai.system``, else ``langsmith.metadata.ls_provider`` | | ``gen_ai.system`` is the framework |
+| failure | event ``exception`` | | the class is ``Exception``; the text begins with the real one and holds a whole traceback |
 """
 
 from dataclasses import replace
@@ -38,13 +39,24 @@ def reading(span: Span, tree: Tree) -> Reading | None:
     read = replace(read, conversation_id=values.text(a, *_CONVERSATION) or read.conversation_id)
     match role:
         case Role.CALL:
-            return replace(read, agent=_agent(a), step=_with_details(a, read.step or Step()))
+            return _call(a, read)
         case Role.AGENT | Role.RUN:
-            return replace(read, agent=_agent(a) or (span.name if role is Role.AGENT else None))
+            return replace(read, agent=_agent(a) or span.name or None)
         case Role.INNER:
             return graphs.ending(span, read)
         case Role.TOOL:
             return read
+
+
+def _call(attributes: Attributes, read: Reading) -> Reading:
+    step = _with_details(attributes, read.step or Step())
+    reply = graphs.generation(attributes.get("gen_ai.completion"))
+    provider = values.text(attributes, f"{_METADATA}ls_provider")
+    step = replace(step, provider=step.provider or provider)
+    if reply is None:
+        return replace(read, agent=_agent(attributes), step=step)
+    step = replace(step, finish_reason=step.finish_reason or reply.finish_reason, output=step.output or reply.output)
+    return replace(read, agent=_agent(attributes), step=step, asked=read.asked or reply.calls, answered=True)
 
 
 def _is_part(span: Span) -> bool:

@@ -75,7 +75,7 @@ def _structure(span: Span, tree: Tree) -> Reading:
     return Reading(
         role=role,
         source=SOURCE,
-        agent=named or (span.name if role is Role.AGENT else None),
+        agent=named or (None if _of_agents_sdk(span) else span.name or None),
         conversation_id=_conversation(span.attributes, metadata),
         claims=(errors.claim_of(failure),) if failure else (),
         limits=errors.limits_in(failure.message) if failure else None,

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from turnout.outcomes.facts import Step
-from turnout.pipeline.dialects import genai, values
+from turnout.pipeline.dialects import genai, graphs, values
 from turnout.pipeline.dialects.reading import Reading, Role
 from turnout.pipeline.dialects.tree import Tree
 from turnout.pipeline.telemetry import Attributes, Span, Value
@@ -43,7 +43,6 @@ _CONVERSATION = (
     f"{_ASSOCIATED}chat_id",
 )
 _ENTITY = "traceloop.entity.output"
-_METADATA_REASONS = ("finish_reason", "stop_reason", "stopReason", "done_reason")
 
 
 def is_ours(span: Span) -> bool:
@@ -71,7 +70,7 @@ def reading(span: Span, tree: Tree) -> Reading | None:
         case Role.TOOL:
             return _tool(span, read)
         case Role.INNER:
-            return read
+            return graphs.ending(span, read)
 
 
 def _role(attributes: Attributes) -> Role | None:
@@ -125,7 +124,7 @@ def _reasons(value: Value) -> Iterator[str]:
             yield from _reasons(item)
     elif isinstance(value, dict):
         metadata = value.get("response_metadata")
-        reason = values.text(metadata, *_METADATA_REASONS) if isinstance(metadata, dict) else None
+        reason = values.text(metadata, *graphs.METADATA_REASONS) if isinstance(metadata, dict) else None
         if reason is not None:
             yield reason
         for name, item in value.items():

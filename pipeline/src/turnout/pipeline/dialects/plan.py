@@ -202,12 +202,18 @@ class Plan:
     def _place_tools(self) -> None:
         for node in self._by_role[Role.TOOL]:
             anchor = self._anchor(node.span)
-            if anchor is not None and anchor.reading.role is Role.TOOL:
-                continue  # told twice, or called by the tool's own code: no call of the model
-            draft = self._owner(node)
+            draft = self._caller(node, anchor)
+            if draft is None:
+                continue
             draft.tools.append(node)
             if anchor is not None and anchor.reading.role is Role.CALL:
                 draft.under_call[node.key] = (self._outermost_call(node) or anchor).key
+
+    def _caller(self, node: Node, anchor: Node | None) -> Draft | None:
+        """The turn that made a tool call; none where another call's own code made it, or told it twice."""
+        if anchor is not None and anchor.reading.role is Role.TOOL:
+            return self.drafts.get(anchor.key)
+        return self._owner(node)
 
     def _place_inner(self) -> None:
         for node in self._by_role[Role.INNER]:
@@ -233,6 +239,32 @@ class Plan:
                 self._join(draft, below[0])
             elif head.reading.role is Role.RUN:
                 self._dissolve(draft, below)
+        self._settle_echoes()
+
+    def _settle_echoes(self) -> None:
+        """Turn spans without anything in them, because what they did hangs beside them: no turns of their own."""
+        for key, draft in list(self.drafts.items()):
+            if draft.parent is None or draft.calls or draft.tools or not draft.heads or self._says_something(draft):
+                continue
+            tool = self._anchor(draft.heads[-1].span)
+            beside = self.drafts.get(tool.key) if tool is not None and tool.reading.role is Role.TOOL else None
+            if beside is not None and beside is not draft:
+                beside.heads.extend(draft.heads)
+                beside.parent = beside.parent or draft.parent
+            elif (tool is not None and tool.reading.role is Role.TOOL) or not self._works_inside(
+                self.drafts.get(draft.parent), draft
+            ):
+                continue
+            del self.drafts[key]
+
+    def _says_something(self, draft: Draft) -> bool:
+        return any(node.reading.claims for node in draft.heads) or any(
+            d.parent == draft.key for d in self.drafts.values()
+        )
+
+    def _works_inside(self, outer: Draft | None, draft: Draft) -> bool:
+        """Whether requests of the outer turn ran in the time of this one."""
+        return outer is not None and any(_latest_around(call.span, draft.heads) is not None for call in outer.calls)
 
     def _depth(self, key: Key) -> tuple[int, Key]:
         return (sum(1 for _ in self._tree.ancestors(self._tree.spans[key])) if key in self._tree.spans else 0, key)

@@ -27,6 +27,7 @@ from turnout.pipeline.dialects.twins import Told, without_twins
 from turnout.pipeline.telemetry import LogRecord, Record, Span
 
 _CONTRIB_OR_TRACELOOP = "opentelemetry.instrumentation.openai_agents"
+_TRACELOOP = frozenset({_CONTRIB_OR_TRACELOOP, "opentelemetry.instrumentation.langchain"})
 _BY_SCOPE: Mapping[str, Callable[[Span], Reading | None]] = {
     "pydantic-ai": frameworks.pydantic_ai,
     "strands.telemetry.tracer": frameworks.strands,
@@ -126,7 +127,7 @@ def _reading(span: Span, tree: Tree) -> Reading | None:
         return vercel.reading(span)
     if scope == _CONTRIB_OR_TRACELOOP and "gen_ai.system" in a:
         return frameworks.contrib_agents(span)
-    if openllmetry.is_ours(span) or scope == _CONTRIB_OR_TRACELOOP:
+    if openllmetry.is_ours(span) or scope in _TRACELOOP:
         return openllmetry.reading(span, tree)
     return genai.reading(span)
 
