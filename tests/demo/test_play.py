@@ -24,7 +24,7 @@ START = 1_767_607_200_000_000_000
 
 def planned(ending: Ending, agent: Agent = CAST[0], **changes: object) -> TurnPlan:
     """A turn of a few steps that ends so."""
-    found = plan(replace(agent, typical_steps=6.0), NOW, NOW, random.Random(8))
+    found = plan(replace(agent, typical_steps=20.0), NOW, NOW, random.Random(8))
     return replace(found, ending=ending, **changes)  # type: ignore[arg-type]  # fields of the plan by name
 
 
