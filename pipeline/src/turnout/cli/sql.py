@@ -9,7 +9,8 @@ import click
 from turnout.cli import options
 
 
-@click.command()
+# A statement may begin with a comment, which looks like an option.
+@click.command(context_settings={"ignore_unknown_options": True})
 @click.argument("statement")
 @click.option(
     "--param",
