@@ -15,7 +15,6 @@ from opentelemetry.exporter.otlp.proto.common._log_encoder import encode_logs
 from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 from opentelemetry.sdk._logs import ReadableLogRecord
 from opentelemetry.sdk._logs.export import LogRecordExporter, LogRecordExportResult
-from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
@@ -23,8 +22,15 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, Spa
 from opentelemetry.trace import SpanKind
 
 from turnout.instrumentation import FanOut, FileSink, Limits, OtelSink, Output, Recorder, Sink, StructlogSink, Usage
+from turnout.instrumentation.otlp import meter_provider
 
-NAMES = ("recorder_otel_ratio", "recorder_encoded_ratio", "recorder_file_us_per_turn", "recorder_otel_us_per_turn")
+NAMES = (
+    "recorder_otel_ratio",
+    "recorder_encoded_ratio",
+    "recorder_otel_us_per_turn",
+    "recorder_file_us_per_turn",
+    "recorder_file_cpu_us_per_turn",
+)
 STEPS = 6
 TURNS = 300
 ROUNDS = 7
@@ -121,9 +127,10 @@ def shapes() -> list[ReadableSpan]:
 def sink(spans: SpanExporter, events: LogRecordExporter) -> OtelSink:
     """The OTLP sink but for its exporters."""
     provider = TracerProvider()
-    meters = MeterProvider([InMemoryMetricReader()])
+    resource = Resource.create({"service.name": "bench"})
+    meters = meter_provider(InMemoryMetricReader(), resource)
     return OtelSink(
-        resource=Resource.create({"service.name": "bench"}),
+        resource=resource,
         sampler=provider.sampler,
         spans=spans,
         events=events,
@@ -141,7 +148,7 @@ def us_each(work: Callable[[], None], settle: Callable[[], object], clock: Calla
 
 
 def compared(*, encode: bool) -> tuple[float, float]:
-    """Median microseconds of a recorded turn and of its bare spans, measured in turns; by CPU time of the whole process."""
+    """Microseconds of a recorded turn and of its bare spans, measured alternately, by the CPU time of all threads together."""
     spans = shapes()
     provider = TracerProvider(resource=Resource.create({"service.name": "bench"}))
     provider.add_span_processor(BatchSpanProcessor(NoSpans(encode=encode), max_queue_size=QUEUE))
@@ -157,29 +164,29 @@ def compared(*, encode: bool) -> tuple[float, float]:
     return median(ours), median(theirs)
 
 
-def through(target: Sink) -> float:
-    """Median microseconds a turn through a sink."""
+def through(target: Sink, clock: Callable[[], float]) -> float:
+    """Median microseconds a turn through a sink, by a clock of the thread or of the process."""
     recorder = Recorder(target)
-    spent = [us_each(lambda: record(recorder), recorder.flush, time.process_time) for _ in range(ROUNDS)]
+    spent = [us_each(lambda: record(recorder), recorder.flush, clock) for _ in range(ROUNDS)]
     recorder.close()
     return median(spent)
 
 
-def figures() -> Iterator[dict[str, object]]:
-    """Both comparisons, and the file sink alone and beside a structlog sink that nobody listens to."""
-    ours, theirs = compared(encode=False)
-    yield {
-        "name": NAMES[0],
-        "value": round(ours / theirs, 2),
-        "unit": "x",
-        "limit": 1.5,
-        "ratio": round(ours / theirs, 3),
-    }
-    encoded, theirs_encoded = compared(encode=True)
-    yield {"name": NAMES[1], "value": round(encoded / theirs_encoded, 2), "unit": "x"}
+def into_a_file(clock: Callable[[], float]) -> float:
+    """Median microseconds a turn through the file sink, beside a structlog sink that nobody listens to."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "turns.jsonl"
-        spent = through(FanOut(FileSink(path), StructlogSink()))
+        spent = through(FanOut(FileSink(path), StructlogSink()), clock)
         assert len(path.read_bytes().splitlines()) == TURNS * ROUNDS
-    yield {"name": NAMES[2], "value": round(spent, 1), "unit": "us", "limit": 100}
-    yield {"name": NAMES[3], "value": round(ours, 1), "unit": "us"}
+    return spent
+
+
+def figures() -> Iterator[dict[str, object]]:
+    """Both comparisons; the file sink by the time of the thread that records, and by that of all threads."""
+    ours, theirs = compared(encode=False)
+    yield {"name": NAMES[0], "value": round(ours / theirs, 2), "unit": "x", "limit": 1.5}
+    encoded, encoded_theirs = compared(encode=True)
+    yield {"name": NAMES[1], "value": round(encoded / encoded_theirs, 2), "unit": "x"}
+    yield {"name": NAMES[2], "value": round(ours, 1), "unit": "us"}
+    yield {"name": NAMES[3], "value": round(into_a_file(time.thread_time), 1), "unit": "us", "limit": 100}
+    yield {"name": NAMES[4], "value": round(into_a_file(time.process_time), 1), "unit": "us"}

@@ -56,7 +56,7 @@ def test_content_is_emitted_nowhere(
 ) -> None:
     """Spans, events, metrics, the file, structlog and our own complaints: none of them holds the canary."""
     path = tmp_path / "turns.jsonl"
-    talkative_turn(make_recorder(emitted.sink, FileSink(path), logged, hash_key=key))
+    talkative_turn(make_recorder(emitted.sink, FileSink(path, delay_s=0), logged, hash_key=key))
     everything = {
         "spans": encode_spans(emitted.spans).SerializeToString(),
         "span events": repr([span.events for span in emitted.spans]).encode(),

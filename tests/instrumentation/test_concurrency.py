@@ -47,7 +47,7 @@ def test_turns_in_tasks_keep_apart(memory: MemorySink, make_recorder: Any) -> No
                     await asyncio.sleep(0)
                     step.finish(finish_reason="tool-calls")
                     await asyncio.gather(call(step, name), call(step, name))
-                assert current_turn() is turn
+                assert current_turn() == turn
         assert current_turn() is None
 
     async def main() -> None:
@@ -71,7 +71,7 @@ def test_turns_in_threads_keep_apart(memory: MemorySink, make_recorder: Any) -> 
                     step.finish(finish_reason="tool-calls")
                     with step.tool_call(name), step.tool_call(name):
                         pass
-                assert current_turn() is turn
+                assert current_turn() == turn
 
     with ThreadPoolExecutor(10) as pool:
         list(pool.map(work, range(TURNS)))

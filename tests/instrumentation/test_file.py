@@ -2,6 +2,8 @@
 
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,7 @@ def test_a_turn_is_one_line(tmp_path: Path, make_recorder: Any) -> None:
         assert not path.exists()
     with recorder.turn():
         pass
+    assert recorder.flush()
     assert lines(path) == [
         {
             "schema": "turnout.turn/1",
@@ -54,7 +57,7 @@ def test_a_turn_is_one_line(tmp_path: Path, make_recorder: Any) -> None:
 def test_what_comes_late_is_a_line_more_of_the_same_turn(tmp_path: Path, make_recorder: Any) -> None:
     """Readers merge lines of one turn."""
     path = tmp_path / "turns.jsonl"
-    with make_recorder(FileSink(path)).turn() as turn:
+    with make_recorder(FileSink(path, delay_s=0)).turn() as turn:
         pass
     turn.claim("host", "end_turn")
     first, second = lines(path)
@@ -66,7 +69,7 @@ def test_what_comes_late_is_a_line_more_of_the_same_turn(tmp_path: Path, make_re
 def test_several_sinks_append_to_one_file(tmp_path: Path, make_recorder: Any) -> None:
     """Processes that share a file, and a process that starts again, lose no line."""
     path = tmp_path / "turns.jsonl"
-    sinks = [FileSink(path), FileSink(path)]
+    sinks = [FileSink(path, delay_s=0), FileSink(path, delay_s=0)]
     for sink in [*sinks, *sinks]:
         with make_recorder(sink).turn():
             pass
@@ -81,16 +84,44 @@ def test_several_sinks_append_to_one_file(tmp_path: Path, make_recorder: Any) ->
 def test_a_name_that_is_no_text_is_written_as_far_as_it_is(tmp_path: Path, make_recorder: Any) -> None:
     """A lone surrogate from a model's tool call does not cost the turn."""
     path = tmp_path / "turns.jsonl"
-    with make_recorder(FileSink(path)).turn() as turn, turn.step() as step:
+    with make_recorder(FileSink(path, delay_s=0)).turn() as turn, turn.step() as step:
         step.tool_call("cut\ud83d").ok()
     assert lines(path)[0]["steps"][0]["tool_calls"][0]["name"] == "cut?"
 
 
-def test_a_file_that_cannot_be_written_is_counted(tmp_path: Path, make_recorder: Any, losses: Losses) -> None:
+@pytest.mark.parametrize("delay_s", [0, 0.01])
+def test_a_file_that_cannot_be_written_is_counted(
+    delay_s: float, tmp_path: Path, make_recorder: Any, losses: Losses
+) -> None:
     """The agent goes on, and its operator is told."""
     blocked = tmp_path / "file"
     blocked.write_text("")
-    with make_recorder(FileSink(blocked / "turns.jsonl")).turn():
+    recorder = make_recorder(FileSink(blocked / "turns.jsonl", delay_s=delay_s, losses=losses))
+    with recorder.turn():
         pass
+    assert recorder.flush()
     (kind,) = losses.totals()
-    assert kind.split(":")[0] == "Recorder.emit"
+    assert ("FileSink" if delay_s == 0 else "lines: export failed") in kind
+
+
+def test_without_a_delay_the_line_is_there_when_the_turn_is_over(tmp_path: Path, make_recorder: Any) -> None:
+    """A process that is frozen or killed right after a turn has written it."""
+    path = tmp_path / "turns.jsonl"
+    with make_recorder(FileSink(path, delay_s=0)).turn():
+        pass
+    assert len(lines(path)) == 1
+
+
+def test_a_process_that_ends_writes_what_is_queued(tmp_path: Path) -> None:
+    """Nobody has to close anything."""
+    path = tmp_path / "turns.jsonl"
+    code = (
+        "import sys\n"
+        "from turnout.instrumentation import FileSink, Recorder\n"
+        "recorder = Recorder(FileSink(sys.argv[1], delay_s=3600))\n"
+        "with recorder.turn():\n"
+        "    pass\n"
+        "sys.exit(3)\n"
+    )
+    assert subprocess.run([sys.executable, "-c", code, str(path)], check=False).returncode == 3
+    assert len(lines(path)) == 1

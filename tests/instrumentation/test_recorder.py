@@ -258,8 +258,8 @@ def test_a_turn_inside_a_tool_call_is_its_child(memory: MemorySink, make_recorde
     recorder = make_recorder(memory)
     with recorder.turn(agent="lead") as lead, lead.step() as step, step.tool_call("delegate"):
         with recorder.turn(agent="helper") as helper:
-            assert current_turn() is helper
-        assert current_turn() is lead
+            assert current_turn() == helper
+        assert current_turn() == lead
     assert current_turn() is None
     inner, outer = memory.turns
     assert (inner.parent_turn_id, inner.trace_id) == (outer.turn_id, outer.trace_id)

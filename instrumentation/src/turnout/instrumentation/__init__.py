@@ -13,12 +13,11 @@ if TYPE_CHECKING:
     from turnout.instrumentation.otel import OtelSink
     from turnout.instrumentation.otlp import otlp_sink
     from turnout.instrumentation.recorder import Recorder
-    from turnout.instrumentation.scope import current_turn
     from turnout.instrumentation.sink import FanOut, Sink
     from turnout.instrumentation.steps import StepHandle
     from turnout.instrumentation.structured import StructlogSink
     from turnout.instrumentation.tools import ToolHandle
-    from turnout.instrumentation.turn import TurnHandle
+    from turnout.instrumentation.turn import TurnHandle, current_turn
     from turnout.outcomes.facts import Limits, Output, Refusal, Usage
 
 __all__ = [
@@ -58,7 +57,7 @@ _MODULES: Final = {
     "ToolHandle": f"{_HERE}.tools",
     "TurnHandle": f"{_HERE}.turn",
     "Usage": "turnout.outcomes.facts",
-    "current_turn": f"{_HERE}.scope",
+    "current_turn": f"{_HERE}.turn",
     "otlp_sink": f"{_HERE}.otlp",
 }
 

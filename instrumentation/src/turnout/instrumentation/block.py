@@ -1,33 +1,40 @@
 """The context manager that turns, steps and tool calls share, for sync and async loops alike."""
 
-from abc import ABC, abstractmethod
 from types import TracebackType
 from typing import Self
 
 from turnout.instrumentation.losses import Losses
 from turnout.instrumentation.scope import Scope
+from turnout.instrumentation.sink import Place
+from turnout.instrumentation.state import TurnState
 
 
-class Block(ABC):
+class Block:
     """Makes its span current inside the ``with`` block, and sees the exception that leaves it without holding it back."""
 
-    __slots__ = ("_scope",)
+    __slots__ = ("_scope", "_turn")
 
-    def __init__(self, scope: Scope | None) -> None:
-        self._scope = scope
+    _turn: TurnState
+
+    def __init__(self, turn: TurnState) -> None:
+        self._turn = turn
+        self._scope: Scope | None = None
 
     @property
-    @abstractmethod
     def losses(self) -> Losses:
         """Where faults of our own are counted."""
+        return self._turn.recorder.losses
 
-    @abstractmethod
+    def _place(self) -> Place | None:
+        raise NotImplementedError
+
     def _left(self, error: BaseException | None) -> None:
-        """Record the end of the block."""
+        raise NotImplementedError
 
     def __enter__(self) -> Self:
-        if self._scope is not None:
-            self._scope.enter()
+        place = self._place()
+        if place is not None:
+            self._scope = Scope(self._turn, place)
         return self
 
     def __exit__(
@@ -36,6 +43,7 @@ class Block(ABC):
         try:
             if self._scope is not None:
                 self._scope.leave()
+                self._scope = None
             self._left(error)
         except Exception as fault:  # noqa: BLE001 - telemetry never raises into the host
             self.losses.fault(type(self).__name__, fault)

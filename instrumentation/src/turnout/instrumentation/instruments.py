@@ -5,8 +5,9 @@ from typing import Final
 from opentelemetry.metrics import Meter
 
 from turnout.instrumentation import attributes as names
+from turnout.instrumentation.known import Values
 from turnout.instrumentation.spans import step_error, usage_in_conventions
-from turnout.outcomes.facts import Step, TurnFacts
+from turnout.outcomes.facts import TurnFacts
 from turnout.outcomes.verdict import Verdict
 
 SECONDS_BUCKETS: Final = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92)
@@ -15,6 +16,7 @@ STEP_BUCKETS: Final = (1.0, 2.0, 3.0, 5.0, 8.0, 10.0, 15.0, 20.0, 30.0, 50.0, 75
 TOKEN_BUCKETS: Final = tuple(float(4**power) for power in range(14))
 
 _NANOS_PER_SECOND = 1_000_000_000
+_TOKEN_TYPES = (("input", "input_tokens"), ("output", "output_tokens"))
 
 
 class Instruments:
@@ -65,19 +67,20 @@ class Instruments:
             which = {**which, names.REQUEST_MODEL: model}
         self._finishes.add(1, which)
 
-    def step(self, step: Step) -> None:
+    def step(self, step: Values) -> None:
         """Record a model request's end."""
-        which = {names.OPERATION_NAME: names.CHAT}
-        if step.provider is not None:
-            which[names.PROVIDER_NAME] = step.provider
-        if step.model is not None:
-            which[names.REQUEST_MODEL] = step.model
+        which: dict[str, str] = {names.OPERATION_NAME: names.CHAT}
+        provider, model = step.get("provider"), step.get("model")
+        if provider is not None:
+            which[names.PROVIDER_NAME] = provider
+        if model is not None:
+            which[names.REQUEST_MODEL] = model
         usage = usage_in_conventions(step)
-        if usage.input_tokens is not None:
-            self._tokens.record(usage.input_tokens, {**which, names.TOKEN_TYPE: "input"})
-        if usage.output_tokens is not None:
-            self._tokens.record(usage.output_tokens, {**which, names.TOKEN_TYPE: "output"})
-        if step.started_at is not None and step.ended_at is not None:
-            error = step_error(step)
-            took = (step.ended_at - step.started_at) / _NANOS_PER_SECOND
+        for kind, key in _TOKEN_TYPES:
+            tokens = usage.get(key)
+            if tokens is not None:
+                self._tokens.record(tokens, {**which, names.TOKEN_TYPE: kind})
+        started_at, ended_at, error = step.get("started_at"), step.get("ended_at"), step_error(step)
+        if started_at is not None and ended_at is not None:
+            took = (ended_at - started_at) / _NANOS_PER_SECOND
             self._operation.record(took, which if error is None else {**which, names.ERROR_TYPE: error})

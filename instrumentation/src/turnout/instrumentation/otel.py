@@ -19,19 +19,17 @@ from turnout.instrumentation import attributes as names
 from turnout.instrumentation.batch import BATCHING, Batch, Batching
 from turnout.instrumentation.columns import Value, last_step, start_attributes
 from turnout.instrumentation.instruments import Instruments
+from turnout.instrumentation.known import Values
 from turnout.instrumentation.losses import LOSSES, Losses
-from turnout.instrumentation.sink import EndedTurn, OpenTurn, Place
+from turnout.instrumentation.sink import EndedCall, EndedStep, EndedTurn, OpenTurn, Place
 from turnout.instrumentation.spans import (
     span_name,
     step_attributes,
-    step_error,
     tool_attributes,
-    tool_error,
     turn_attributes,
     turn_error,
 )
-from turnout.outcomes.facts import Instant, Step, ToolCall
-from turnout.outcomes.record import turn_record
+from turnout.outcomes.facts import Instant
 
 _UNSET: Final = Status()
 _ERROR: Final = Status(StatusCode.ERROR)
@@ -86,32 +84,34 @@ class OtelSink:
         """Emit ``agent.turn.start``."""
         self._event(names.EVENT_START, turn, turn.facts.started_at, start_attributes(turn.facts), None)
 
-    def step_ended(self, turn: OpenTurn, step: Step, place: Place, response_model: str | None) -> None:
+    def step_ended(self, turn: OpenTurn, step: EndedStep) -> None:
         """Emit the step's span and metrics."""
+        values = step.values
         if self._instruments is not None:
-            self._instruments.step(step)
-        if not place.context.trace_flags.sampled:
+            self._instruments.step(values)
+        if not step.place.context.trace_flags.sampled:
             return
-        attributes = step_attributes(turn.facts, step)
-        if response_model is not None:
-            attributes[names.RESPONSE_MODEL] = response_model
-        name = span_name(names.CHAT, step.model)
-        failed = step_error(step) is not None
-        self._span(name, SpanKind.CLIENT, place, attributes, (step.started_at, step.ended_at), failed=failed)
+        attributes = step_attributes(turn.known.turn, values)
+        if step.response_model is not None:
+            attributes[names.RESPONSE_MODEL] = step.response_model
+        name = span_name(names.CHAT, values.get("model"))
+        self._span(name, SpanKind.CLIENT, step.place, attributes, _times(values), failed=names.ERROR_TYPE in attributes)
 
-    def tool_ended(self, turn: OpenTurn, step: int | None, call: ToolCall, place: Place) -> None:
+    def tool_ended(self, turn: OpenTurn, call: EndedCall) -> None:
         """Emit the tool call's span."""
-        if not place.context.trace_flags.sampled:
+        if not call.place.context.trace_flags.sampled:
             return
-        attributes = tool_attributes(turn.facts, step, call)
-        name = span_name(names.EXECUTE_TOOL, call.name)
-        failed = tool_error(call) is not None
-        self._span(name, SpanKind.INTERNAL, place, attributes, (call.started_at, call.ended_at), failed=failed)
+        values = call.values
+        attributes = tool_attributes(turn.known.turn, call.step, values)
+        name = span_name(names.EXECUTE_TOOL, values.get("name"))
+        self._span(
+            name, SpanKind.INTERNAL, call.place, attributes, _times(values), failed=names.ERROR_TYPE in attributes
+        )
 
     def turn_ended(self, turn: EndedTurn) -> None:
         """Emit the turn's span, its end event, the abnormal finish beside it, and the metrics."""
         at = turn.facts.ended_at
-        self._event(names.EVENT_END, turn, at, turn.attributes, turn_record(turn.facts))
+        self._event(names.EVENT_END, turn, at, turn.attributes, turn.known.record())
         if turn.verdict.abnormal:
             self._event(names.EVENT_ABNORMAL_FINISH, turn, at, turn.attributes, None)
         if turn.place.context.trace_flags.sampled:
@@ -122,7 +122,7 @@ class OtelSink:
 
     def turn_late(self, turn: EndedTurn) -> None:
         """Emit ``agent.turn.late``; its instant is the time of emission."""
-        self._event(names.EVENT_LATE, turn, None, turn.attributes, turn_record(turn.facts))
+        self._event(names.EVENT_LATE, turn, None, turn.attributes, turn.known.record())
 
     def flush(self, timeout_s: float) -> bool:
         """Wait until what is queued is exported."""
@@ -142,7 +142,7 @@ class OtelSink:
         if error is not None:
             attributes[names.ERROR_TYPE] = error
         name = span_name(names.INVOKE_AGENT, turn.facts.agent)
-        times = (turn.facts.started_at, turn.facts.ended_at)
+        times = _times(turn.known.turn)
         self._span(name, SpanKind.INTERNAL, turn.place, attributes, times, failed=error is not None)
 
     def _span(
@@ -201,3 +201,8 @@ def _span_export(exporter: SpanExporter) -> Callable[[Sequence[ReadableSpan]], b
 
 def _event_export(exporter: LogRecordExporter) -> Callable[[Sequence[ReadableLogRecord]], bool]:
     return lambda batch: exporter.export(batch) is LogRecordExportResult.SUCCESS
+
+
+def _times(values: Values) -> tuple[Instant | None, Instant | None]:
+    """When a span's work began and ended."""
+    return values.get("started_at"), values.get("ended_at")

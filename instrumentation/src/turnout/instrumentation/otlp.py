@@ -12,7 +12,7 @@ from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExp
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk._logs.export import LogRecordExporter
 from opentelemetry.sdk.metrics import AlwaysOffExemplarFilter, MeterProvider
-from opentelemetry.sdk.metrics.export import MetricExporter, PeriodicExportingMetricReader
+from opentelemetry.sdk.metrics.export import MetricExporter, MetricReader, PeriodicExportingMetricReader
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SpanExporter
@@ -53,7 +53,8 @@ def otlp_sink(
     resource = resource or Resource.create()
     provider = TracerProvider(resource=resource, shutdown_on_exit=False)
     make = _Exporters(endpoint, dict(headers) if headers is not None else None, environ)
-    meters = _meters(make.metrics(), resource)
+    metrics = make.metrics()
+    meters = meter_provider(PeriodicExportingMetricReader(metrics), resource) if metrics is not None else None
     sink = OtelSink(
         resource=resource,
         sampler=provider.sampler,
@@ -118,10 +119,8 @@ class _Exporters:
         return f"{self._endpoint}/{path}" if self._endpoint is not None else None
 
 
-def _meters(exporter: MetricExporter | None, resource: Resource) -> MeterProvider | None:
-    if exporter is None:
-        return None
-    reader = PeriodicExportingMetricReader(exporter)
+def meter_provider(reader: MetricReader, resource: Resource) -> MeterProvider:
+    """A provider of the recorder's instruments: without exemplars, which would cost more than the metrics."""
     return MeterProvider([reader], resource=resource, exemplar_filter=AlwaysOffExemplarFilter(), shutdown_on_exit=False)
 
 

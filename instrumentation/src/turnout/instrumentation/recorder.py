@@ -5,24 +5,25 @@ import hmac
 import os
 import random
 import time
-import uuid
 import weakref
 from collections.abc import Callable
-from typing import Any, Final, Protocol
+from typing import Final, ParamSpec, Protocol
 
 from opentelemetry import trace
-from opentelemetry.trace import INVALID_SPAN_CONTEXT, SpanContext, TraceFlags
+from opentelemetry.trace import SpanContext, TraceFlags
 
 from turnout.instrumentation import attributes as names
 from turnout.instrumentation.batch import call_if_alive
-from turnout.instrumentation.guard import guarded
+from turnout.instrumentation.known import Values, values_of
 from turnout.instrumentation.losses import LOSSES, Losses
-from turnout.instrumentation.scope import current_turn
 from turnout.instrumentation.sink import Place, Sink
 from turnout.instrumentation.spans import span_name
+from turnout.instrumentation.state import TurnState
 from turnout.instrumentation.texts import text
-from turnout.instrumentation.turn import TurnHandle
+from turnout.instrumentation.turn import TurnHandle, current_turn
 from turnout.outcomes.facts import Limits
+
+P = ParamSpec("P")
 
 _SAMPLED: Final = TraceFlags(TraceFlags.SAMPLED)
 _NOT_SAMPLED: Final = TraceFlags(TraceFlags.DEFAULT)
@@ -53,8 +54,8 @@ class RandomIds:
         os.register_at_fork(after_in_child=lambda: call_if_alive(seed))
 
     def turn_id(self) -> str:
-        """A random UUID."""
-        return str(uuid.uuid4())
+        """128 random bits, as hexadecimal text."""
+        return os.urandom(16).hex()
 
     def trace_id(self) -> int:
         """128 random bits."""
@@ -81,8 +82,6 @@ class Recorder:
         ids: where ids come from.
         losses: where losses and faults are counted.
     """
-
-    nowhere: Final = Place(INVALID_SPAN_CONTEXT, None)
 
     def __init__(
         self,
@@ -139,7 +138,7 @@ class Recorder:
         """
         parent = self._parent(parent_turn_id)
         place = self._place(span_name(names.INVOKE_AGENT, text(agent)))
-        given: dict[str, Any] = {
+        given: Values = {
             "turn_id": text(turn_id) or self._ids.turn_id(),
             "root_turn_id": text(root_turn_id),
             "parent_turn_id": parent.turn_id if parent is not None else text(parent_turn_id),
@@ -154,13 +153,14 @@ class Recorder:
             "source": source or self._source,
             "attended": attended,
             "started_at": self.now(),
-            "limits": limits,
+            "limits": values_of(limits) if isinstance(limits, Limits) else None,
         }
-        turn = TurnHandle(self, place, given, agent_id)
+        values = {key: value for key, value in given.items() if value is not None}
+        state = TurnState(self, values, place, text(agent_id))
         if parent is not None:
-            parent.child(turn.turn_id)
-        turn.opened()
-        return turn
+            parent.child(values["turn_id"])
+        state.started()
+        return TurnHandle(state)
 
     def flush(self, timeout_s: float = 5.0) -> bool:
         """Wait until what is queued is exported; false when that took longer."""
@@ -172,10 +172,12 @@ class Recorder:
 
     # What the handles ask.
 
-    @guarded
-    def emit(self, hand_on: Callable[[Sink], None]) -> None:
-        """Hand a record to the sink."""
-        hand_on(self.sink)
+    def emit(self, hand_on: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> None:
+        """Hand a record to the sink by one of its methods; a sink's fault is not the host's."""
+        try:
+            hand_on(*args, **kwargs)
+        except Exception as fault:  # noqa: BLE001 - telemetry never raises into the host
+            self.losses.fault(type(self.sink).__name__, fault)
 
     def digest(self, words: str | bytes) -> str | None:
         """The keyed hash of a text, if there is a key."""

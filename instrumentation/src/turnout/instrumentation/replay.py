@@ -5,7 +5,8 @@ import re
 
 from opentelemetry.trace import SpanContext, TraceFlags
 
-from turnout.instrumentation.sink import EndedTurn, OpenTurn, Place, Sink
+from turnout.instrumentation.known import known_turn
+from turnout.instrumentation.sink import EndedCall, EndedStep, EndedTurn, OpenTurn, Place, Sink
 from turnout.outcomes.facts import TurnFacts
 from turnout.outcomes.phrases import without_text
 
@@ -19,15 +20,15 @@ def replay(turn: TurnFacts, sink: Sink, *, ids: random.Random | None = None) -> 
     one; ``ids`` makes the random ones repeatable.
     """
     draw = ids or random.SystemRandom()
-    facts = without_text(turn)
-    place = Place(_context(draw, _trace_id(facts, draw)), None)
-    opened = OpenTurn(facts, place)
+    known = known_turn(without_text(turn))
+    place = Place(_context(draw, _trace_id(turn, draw)), None)
+    opened = OpenTurn(known, place)
     sink.turn_started(opened)
-    for step in facts.steps:
-        sink.step_ended(opened, step, _under(place, draw), None)
-        for call in step.tool_calls:
-            sink.tool_ended(opened, step.index, call, _under(place, draw))
-    sink.turn_ended(EndedTurn(facts, place))
+    for step, calls in known.steps if sink.traces else ():
+        sink.step_ended(opened, EndedStep(step, calls, _under(place, draw)))
+        for call in calls:
+            sink.tool_ended(opened, EndedCall(call, step.get("index"), _under(place, draw)))
+    sink.turn_ended(EndedTurn(known, place))
 
 
 def _trace_id(facts: TurnFacts, draw: random.Random) -> int:

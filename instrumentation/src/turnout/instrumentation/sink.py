@@ -6,6 +6,7 @@ from typing import Protocol
 from opentelemetry.trace import SpanContext
 
 from turnout.instrumentation.columns import Value, end_attributes
+from turnout.instrumentation.known import KnownTurn, Values, call_facts, step_facts
 from turnout.instrumentation.losses import LOSSES, Losses
 from turnout.outcomes.classify import classify
 from turnout.outcomes.facts import Step, ToolCall, TurnFacts
@@ -25,21 +26,26 @@ class Place:
 class OpenTurn:
     """A turn as its start event tells it; ``agent_id`` is a span attribute alone."""
 
-    __slots__ = ("agent_id", "facts", "place")
+    __slots__ = ("agent_id", "known", "place")
 
-    def __init__(self, facts: TurnFacts, place: Place, agent_id: str | None = None) -> None:
-        self.facts = facts
+    def __init__(self, known: KnownTurn, place: Place, agent_id: str | None = None) -> None:
+        self.known = known
         self.place = place
         self.agent_id = agent_id
 
+    @property
+    def facts(self) -> TurnFacts:
+        """The turn's text-free facts."""
+        return self.known.facts
+
 
 class EndedTurn(OpenTurn):
-    """A turn's whole text-free facts; the verdict is worked out once, and only when a sink or the host asks for it."""
+    """A turn's whole facts; the verdict is worked out once, and only when a sink or the host asks for it."""
 
     __slots__ = ("_attributes", "_verdict")
 
-    def __init__(self, facts: TurnFacts, place: Place, agent_id: str | None = None) -> None:
-        super().__init__(facts, place, agent_id)
+    def __init__(self, known: KnownTurn, place: Place, agent_id: str | None = None) -> None:
+        super().__init__(known, place, agent_id)
         self._verdict: Verdict | None = None
         self._attributes: dict[str, Value] | None = None
 
@@ -58,15 +64,48 @@ class EndedTurn(OpenTurn):
         return self._attributes
 
 
+class EndedStep:
+    """A model request that is over; its tool calls may not be. ``response_model`` is a span attribute alone."""
+
+    __slots__ = ("calls", "place", "response_model", "values")
+
+    def __init__(self, values: Values, calls: list[Values], place: Place, response_model: str | None = None) -> None:
+        self.values = values
+        self.calls = calls
+        self.place = place
+        self.response_model = response_model
+
+    @property
+    def facts(self) -> Step:
+        """The step's text-free facts."""
+        return step_facts(self.values, self.calls)
+
+
+class EndedCall:
+    """A tool call that is over, and the step that it belongs to."""
+
+    __slots__ = ("place", "step", "values")
+
+    def __init__(self, values: Values, step: int | None, place: Place) -> None:
+        self.values = values
+        self.step = step
+        self.place = place
+
+    @property
+    def facts(self) -> ToolCall:
+        """The call's text-free facts."""
+        return call_facts(self.values)
+
+
 class Sink(Protocol):
     """Takes a turn's records as they come to be; called in the host's thread, so it must not wait for anything.
 
-    What it raises is counted by the recorder and goes no further. All facts that it is handed are free of text.
+    What it raises is counted by the recorder and goes no further. All that it is handed is free of text.
     """
 
     @property
     def traces(self) -> bool:
-        """Whether it emits spans, so that a turn needs a place in a trace."""
+        """Whether it emits spans; only then are steps and tool calls handed to it."""
         ...
 
     def samples(self, context: SpanContext, parent: SpanContext | None, name: str) -> bool:
@@ -77,11 +116,11 @@ class Sink(Protocol):
         """A turn opened."""
         ...
 
-    def step_ended(self, turn: OpenTurn, step: Step, place: Place, response_model: str | None) -> None:
-        """A model request of the turn is over; its tool calls may not be."""
+    def step_ended(self, turn: OpenTurn, step: EndedStep) -> None:
+        """A model request of the turn is over."""
         ...
 
-    def tool_ended(self, turn: OpenTurn, step: int | None, call: ToolCall, place: Place) -> None:
+    def tool_ended(self, turn: OpenTurn, call: EndedCall) -> None:
         """A tool call of the turn is over."""
         ...
 
@@ -102,6 +141,36 @@ class Sink(Protocol):
         ...
 
 
+class TurnsOnly:
+    """What a sink does that has no use for spans: a base for sinks that write ended turns."""
+
+    traces = False
+
+    def samples(self, context: SpanContext, parent: SpanContext | None, name: str) -> bool:
+        """No spans are wanted."""
+        del context, parent, name
+        return False
+
+    def turn_started(self, turn: OpenTurn) -> None:
+        """Nothing is written at the start."""
+
+    def step_ended(self, turn: OpenTurn, step: EndedStep) -> None:
+        """The step stands in its turn."""
+
+    def tool_ended(self, turn: OpenTurn, call: EndedCall) -> None:
+        """The call stands in its turn."""
+
+    def flush(self, timeout_s: float) -> bool:
+        """Nothing is held back."""
+        del timeout_s
+        return True
+
+    def close(self, timeout_s: float) -> bool:
+        """Nothing is open."""
+        del timeout_s
+        return True
+
+
 class FanOut:
     """Several sinks as one; a fault in one keeps nothing from the others."""
 
@@ -118,13 +187,13 @@ class FanOut:
         """Hand on to each sink."""
         self._each(lambda sink: sink.turn_started(turn))
 
-    def step_ended(self, turn: OpenTurn, step: Step, place: Place, response_model: str | None) -> None:
-        """Hand on to each sink."""
-        self._each(lambda sink: sink.step_ended(turn, step, place, response_model))
+    def step_ended(self, turn: OpenTurn, step: EndedStep) -> None:
+        """Hand on to each sink that emits spans."""
+        self._each(lambda sink: sink.step_ended(turn, step))
 
-    def tool_ended(self, turn: OpenTurn, step: int | None, call: ToolCall, place: Place) -> None:
-        """Hand on to each sink."""
-        self._each(lambda sink: sink.tool_ended(turn, step, call, place))
+    def tool_ended(self, turn: OpenTurn, call: EndedCall) -> None:
+        """Hand on to each sink that emits spans."""
+        self._each(lambda sink: sink.tool_ended(turn, call))
 
     def turn_ended(self, turn: EndedTurn) -> None:
         """Hand on to each sink."""

@@ -1,18 +1,16 @@
 """The handle on a step: one model request and the tool calls it causes."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Final
 
 from turnout.instrumentation.block import Block
 from turnout.instrumentation.failures import CUTS, error_without_text, step_error
 from turnout.instrumentation.guard import guarded
-from turnout.instrumentation.losses import Losses
-from turnout.instrumentation.scope import Scope
+from turnout.instrumentation.known import Values, output_values, step_facts, usage_values, values_of
+from turnout.instrumentation.sink import Place
+from turnout.instrumentation.state import CallState, StepState, TurnState
 from turnout.instrumentation.texts import text
 from turnout.instrumentation.tools import ToolHandle
 from turnout.outcomes.facts import AttemptEnd, Output, Refusal, Step, StepError, ToolStatus, Usage
-
-if TYPE_CHECKING:
-    from turnout.instrumentation.turn import TurnHandle
 
 
 class StepHandle(Block):
@@ -22,22 +20,12 @@ class StepHandle(Block):
     failure (or, for a cancellation, as its abortion), and lets it pass on.
     """
 
-    __slots__ = ("_emitted", "_place", "_response_model", "_tools", "_turn", "_values", "index")
+    __slots__ = ("_step",)
 
-    def __init__(self, turn: "TurnHandle", index: int, values: dict[str, Any]) -> None:
-        self.index = index
+    def __init__(self, turn: TurnState, step: StepState) -> None:
         self._turn = turn
-        self._values = values
-        self._tools: list[ToolHandle] = []
-        self._response_model: str | None = None
-        self._place = turn.new_place()
-        self._emitted = False
-        super().__init__(Scope(turn, self._place.context) if self._place is not None else None)
-
-    @property
-    def losses(self) -> Losses:
-        """Where faults of our own are counted."""
-        return self._turn.losses
+        self._scope = None
+        self._step = step
 
     @guarded
     def finish(
@@ -50,6 +38,8 @@ class StepHandle(Block):
         refusal: Refusal | str | bool | None = None,
         message_id: str | None = None,
         request_id: str | None = None,
+        provider: str | None = None,
+        api: str | None = None,
         model: str | None = None,
         response_model: str | None = None,
         cost_usd: float | None = None,
@@ -68,6 +58,8 @@ class StepHandle(Block):
             refusal: present when the provider refused: a category, or true where it gave none.
             message_id: the provider's id of the response.
             request_id: the provider's id of the request.
+            provider: where it was not known at the start.
+            api: where it was not known at the start.
             model: the requested model, where it was not known at the start.
             response_model: the model that answered, where it differs.
             cost_usd: as the provider or the framework reports it.
@@ -76,47 +68,69 @@ class StepHandle(Block):
             reasoning_in_output: ``output_tokens`` already includes the reasoning tokens (the default).
             max_output_tokens: the output cap of the request, where it was not known at the start.
         """
-        given = {
-            "finish_reason": text(finish_reason),
-            "raw_finish_reason": text(raw_finish_reason),
-            "usage": usage,
-            "output": Output(text_chars=len(output), parts=1 if output else 0) if isinstance(output, str) else output,
-            "refusal": _refusal(refusal) if refusal is not None else None,
-            "message_id": text(message_id),
-            "cost_usd": cost_usd,
-            "stream_complete": stream_complete,
-            "cache_in_input": cache_in_input,
-            "reasoning_in_output": reasoning_in_output,
-        }
-        values = self._values
-        if "ended_at" in values:
-            self._keep(**given)
-        else:
-            values["ended_at"] = self._turn.now()
-            values.update(given)
+        step = self._step
+        values = step.values
+        if "ended_at" not in values:
+            values["ended_at"] = self._turn.recorder.now()
+        if finish_reason is not None:
+            values["finish_reason"] = text(finish_reason)
+        if raw_finish_reason is not None:
+            values["raw_finish_reason"] = text(raw_finish_reason)
+        if usage is not None:
+            values["usage"] = usage_values(usage)
+        if output is not None:
+            values["output"] = output_values(output) if isinstance(output, Output) else _measured(output)
+        if message_id is not None:
+            values["message_id"] = text(message_id)
+        if stream_complete is not None:
+            values["stream_complete"] = stream_complete
         if response_model is not None:
-            self._response_model = response_model
-        self._keep(model=text(model), request_id=request_id, max_output_tokens=max_output_tokens)
+            step.response_model = text(response_model)
+        rare = (
+            refusal,
+            request_id,
+            provider,
+            api,
+            model,
+            cost_usd,
+            cache_in_input,
+            reasoning_in_output,
+            max_output_tokens,
+        )
+        if rare != _NONE_OF_THEM:
+            self._keep(
+                refusal=_refusal(refusal),
+                request_id=text(request_id),
+                provider=text(provider),
+                api=text(api),
+                model=text(model),
+                cost_usd=cost_usd,
+                cache_in_input=cache_in_input,
+                reasoning_in_output=reasoning_in_output,
+                max_output_tokens=max_output_tokens,
+            )
         self._turn.changed()
 
     @guarded
     def failed(self, error: BaseException | StepError) -> None:
         """Record that the request failed; of an exception its class, its status and known phrases are kept."""
-        self._end(error=error_without_text(error) if isinstance(error, StepError) else step_error(error))
+        self._fail(error)
         self._turn.changed()
 
     @guarded
     def aborted(self) -> None:
         """Record that the request was cancelled in flight."""
-        self._end(aborted=True)
+        self._step.values["aborted"] = True
+        self._step.end(self._turn.recorder.now())
         self._turn.changed()
 
     @guarded
     def attempt(self, *, reason: str | None = None, status: int | None = None) -> None:
         """Record that a request for this step ended without an answer and is made again."""
-        ends = (*self._values.get("attempt_ends", ()), AttemptEnd(reason=reason, status=status, at=self._turn.now()))
-        self._values["attempt_ends"] = ends
-        self._values["attempts"] = len(ends) + 1
+        end = values_of(AttemptEnd(reason=text(reason), status=status, at=self._turn.recorder.now()))
+        values = self._step.values
+        values["attempt_ends"] = [*values.get("attempt_ends", ()), end]
+        values["attempts"] = len(values["attempt_ends"]) + 1
         self._turn.changed()
 
     def tool_call(
@@ -141,69 +155,81 @@ class StepHandle(Block):
             final: an output tool, whose call is the answer.
             status: where the call stands now.
         """
-        call = ToolHandle(self._turn, self.index)
-        call.describe(
-            name=name,
-            id=id,
-            arguments=arguments,
-            arguments_valid=arguments_valid,
-            mutating=mutating,
-            final=final,
-            status=status,
-        )
-        self._tools.append(call)
-        if "ended_at" in self._values:
-            self._emit()
-        return call
+        turn, step = self._turn, self._step
+        values: Values = {"status": "running", "started_at": turn.recorder.now()}
+        if name is not None:
+            values["name"] = text(name)
+        if id is not None:
+            values["id"] = text(id)
+        if mutating is not None:
+            values["mutating"] = mutating
+        call = CallState(step.values["index"], values, turn.new_place())
+        step.calls.append(call)
+        handle = ToolHandle(turn, call)
+        if (arguments, arguments_valid, final, status) != _RUNNING:
+            handle.describe(arguments=arguments, arguments_valid=arguments_valid, final=final, status=status)
+        if "ended_at" in step.values:
+            turn.emit_step(step)
+        if turn.end is not None:
+            turn.changed()
+        return handle
 
     @guarded
     def close(self) -> None:
         """End the step without a context manager; a step that its turn finds open is closed by it."""
-        self._end()
-        self._emit()
+        self._step.end(self._turn.recorder.now())
+        self._turn.emit_step(self._step)
 
-    def facts(self) -> Step:
-        """What is recorded of the step so far."""
-        return Step(index=self.index, tool_calls=tuple([call.facts() for call in self._tools]), **self._values)
-
-    def tools(self) -> tuple[ToolHandle, ...]:
-        """The step's tool calls so far."""
-        return tuple(self._tools)
+    @property
+    def index(self) -> int:
+        """The step's number in its turn, from 1."""
+        index: int = self._step.values["index"]
+        return index
 
     @property
     def finished(self) -> bool:
         """Whether the request has ended: answered, failed or aborted."""
-        return "ended_at" in self._values
+        return "ended_at" in self._step.values
+
+    def facts(self) -> Step:
+        """What is recorded of the step so far."""
+        return step_facts(self._step.values, self._step.call_values())
+
+    def _place(self) -> Place | None:
+        return self._step.place
 
     def _left(self, error: BaseException | None) -> None:
-        if error is not None and not self.finished:
+        turn, step = self._turn, self._step
+        if "ended_at" not in step.values:
             if isinstance(error, CUTS):
-                self._end(aborted=True)
-            else:
-                self._end(error=step_error(error))
-                self._turn.failed_step(error)
-            self._turn.changed()
-        self._end()
-        self._emit()
+                step.values["aborted"] = True
+            elif error is not None:
+                self._fail(error)
+                turn.failed_step = id(error)
+            step.end(turn.recorder.now())
+            turn.changed()
+        turn.emit_step(step)
 
-    def _end(self, **how: object) -> None:
-        values = self._values
-        if "ended_at" not in values:
-            values["ended_at"] = self._turn.now()
-        values.update(how)
+    def _fail(self, error: BaseException | StepError) -> None:
+        stripped = error_without_text(error) if isinstance(error, StepError) else step_error(error)
+        self._step.values["error"] = values_of(stripped)
+        self._step.end(self._turn.recorder.now())
 
     def _keep(self, **given: object) -> None:
-        self._values.update({key: value for key, value in given.items() if value is not None})
-
-    def _emit(self) -> None:
-        if self._place is not None and not self._emitted:
-            self._emitted = True
-            self._turn.emit_step(self.facts(), self._place, self._response_model)
+        self._step.values.update({key: value for key, value in given.items() if value is not None})
 
 
-def _refusal(refusal: Refusal | str | bool | None) -> Refusal | None:
+_NONE_OF_THEM: Final = (None,) * 9
+_RUNNING: Final = (None, None, None, ToolStatus.RUNNING)
+
+
+def _measured(output: str) -> Values:
+    return {"text_chars": len(output), "parts": 1 if output else 0}
+
+
+def _refusal(refusal: Refusal | str | bool | None) -> Values | None:
+    if not refusal:
+        return None
     if isinstance(refusal, Refusal):
-        return Refusal(category=refusal.category)
-    if isinstance(refusal, str):
-        return Refusal(category=refusal or None)
-    return Refusal() if refusal else None
+        return {} if refusal.category is None else {"category": refusal.category}
+    return {} if refusal is True else {"category": text(refusal)}

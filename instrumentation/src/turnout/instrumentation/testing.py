@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from opentelemetry.trace import SpanContext
 
-from turnout.instrumentation.sink import EndedTurn, OpenTurn, Place
+from turnout.instrumentation.sink import EndedCall, EndedStep, EndedTurn, OpenTurn
 from turnout.outcomes.facts import Instant, Step, ToolCall, TurnFacts
 from turnout.outcomes.verdict import Verdict
 
@@ -41,15 +41,15 @@ class MemorySink:
         """Keep the start."""
         self.started.append(turn.facts)
 
-    def step_ended(self, turn: OpenTurn, step: Step, place: Place, response_model: str | None) -> None:
+    def step_ended(self, turn: OpenTurn, step: EndedStep) -> None:
         """Keep the step as it stood when its request ended."""
-        del turn, place, response_model
-        self.steps.append(step)
+        del turn
+        self.steps.append(step.facts)
 
-    def tool_ended(self, turn: OpenTurn, step: int | None, call: ToolCall, place: Place) -> None:
+    def tool_ended(self, turn: OpenTurn, call: EndedCall) -> None:
         """Keep the call as it ended."""
-        del turn, step, place
-        self.tool_calls.append(call)
+        del turn
+        self.tool_calls.append(call.facts)
 
     def turn_ended(self, turn: EndedTurn) -> None:
         """Keep the end."""

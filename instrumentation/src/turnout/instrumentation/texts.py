@@ -9,4 +9,7 @@ def text(value: object) -> str | None:
         return value or None
     if value is None:
         return None
-    return str(value.value) if isinstance(value, Enum) else str(value)
+    try:
+        return str(value.value) if isinstance(value, Enum) else str(value)
+    except Exception:  # noqa: BLE001 - the host's object, which may raise anything
+        return None

@@ -1,20 +1,17 @@
 """The handle on a tool call."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Final
 
 from turnout.instrumentation.block import Block
 from turnout.instrumentation.failures import CUTS, type_name
 from turnout.instrumentation.guard import guarded
-from turnout.instrumentation.losses import Losses
-from turnout.instrumentation.scope import Scope
+from turnout.instrumentation.known import call_facts
+from turnout.instrumentation.sink import Place
+from turnout.instrumentation.state import CallState, TurnState
 from turnout.instrumentation.texts import text
 from turnout.outcomes.facts import ToolCall, ToolStatus
 
-if TYPE_CHECKING:
-    from turnout.instrumentation.turn import TurnHandle
-
-_SETTLED = frozenset({ToolStatus.OK, ToolStatus.ERROR, ToolStatus.DENIED})
-_WAITING = frozenset({ToolStatus.AWAITING_CLIENT, ToolStatus.AWAITING_APPROVAL})
+_WAITING: Final = frozenset({ToolStatus.AWAITING_CLIENT.value, ToolStatus.AWAITING_APPROVAL.value})
 
 
 class ToolHandle(Block):
@@ -23,20 +20,12 @@ class ToolHandle(Block):
     A call that is cut by a cancellation stays ``running``: whether it took effect is not known.
     """
 
-    __slots__ = ("_emitted", "_place", "_step", "_turn", "_values")
+    __slots__ = ("_call",)
 
-    def __init__(self, turn: "TurnHandle", step: int) -> None:
+    def __init__(self, turn: TurnState, call: CallState) -> None:
         self._turn = turn
-        self._step = step
-        self._values: dict[str, Any] = {"status": ToolStatus.RUNNING, "started_at": turn.now()}
-        self._place = turn.new_place()
-        self._emitted = False
-        super().__init__(Scope(turn, self._place.context) if self._place is not None else None)
-
-    @property
-    def losses(self) -> Losses:
-        """Where faults of our own are counted."""
-        return self._turn.losses
+        self._scope = None
+        self._call = call
 
     @guarded
     def describe(
@@ -48,19 +37,19 @@ class ToolHandle(Block):
         arguments_valid: bool | None = None,
         mutating: bool | None = None,
         final: bool | None = None,
-        status: ToolStatus | str = ToolStatus.RUNNING,
+        status: ToolStatus | str | None = None,
     ) -> None:
-        """Record what the call is."""
-        described = {
+        """Record more of what the call is, as it becomes known."""
+        given = {
             "name": text(name),
             "id": text(id),
-            "arguments_digest": self._turn.digest(arguments) if arguments is not None else None,
+            "arguments_digest": self._turn.recorder.digest(arguments) if arguments is not None else None,
             "arguments_valid": arguments_valid,
             "mutating": mutating,
             "final": final,
-            "status": status if isinstance(status, ToolStatus) else ToolStatus(status),
+            "status": ToolStatus(status).value if status is not None else None,
         }
-        self._values.update({key: value for key, value in described.items() if value is not None})
+        self._call.values.update({key: value for key, value in given.items() if value is not None})
         self._turn.changed()
 
     def ok(self) -> None:
@@ -69,7 +58,7 @@ class ToolHandle(Block):
 
     def failed(self, error: BaseException | str | None = None) -> None:
         """The call failed; of an exception only its class is kept."""
-        self.settle(ToolStatus.ERROR, error_type=type_name(error) if isinstance(error, BaseException) else error)
+        self.settle(ToolStatus.ERROR, error_type=type_name(error) if isinstance(error, BaseException) else text(error))
 
     def denied(self, by: str | None = None) -> None:
         """A person or a policy did not let the call run."""
@@ -85,36 +74,30 @@ class ToolHandle(Block):
         arguments_valid: bool | None = None,
     ) -> None:
         """Record the call's status; the last one said stands."""
-        self._settle(ToolStatus(status), error_type=error_type, denied_by=denied_by, arguments_valid=arguments_valid)
+        self._call.settle(ToolStatus(status), self._turn.recorder.now())
+        given = {"error_type": error_type, "denied_by": text(denied_by), "arguments_valid": arguments_valid}
+        self._call.values.update({key: value for key, value in given.items() if value is not None})
         self._turn.changed()
-
-    def facts(self) -> ToolCall:
-        """What is recorded of the call so far."""
-        return ToolCall(**self._values)
 
     @guarded
     def close(self) -> None:
         """End the call without a context manager, as it stands."""
-        self._emit()
+        self._turn.emit_call(self._call)
+
+    def facts(self) -> ToolCall:
+        """What is recorded of the call so far."""
+        return call_facts(self._call.values)
+
+    def _place(self) -> Place | None:
+        return self._call.place
 
     def _left(self, error: BaseException | None) -> None:
-        if "ended_at" not in self._values and not isinstance(error, CUTS):
+        turn, call = self._turn, self._call
+        if "ended_at" not in call.values and not isinstance(error, CUTS):
             if error is not None:
-                self._settle(ToolStatus.ERROR, error_type=type_name(error))
-            elif self._values["status"] not in _WAITING:
-                self._settle(ToolStatus.OK)
-            self._turn.changed()
-        self._emit()
-
-    def _settle(self, status: ToolStatus, **how: object) -> None:
-        values = self._values
-        values["status"] = status
-        if status in _SETTLED:
-            values["ended_at"] = self._turn.now()
-        if how:
-            values.update({key: value for key, value in how.items() if value is not None})
-
-    def _emit(self) -> None:
-        if self._place is not None and not self._emitted:
-            self._emitted = True
-            self._turn.emit_tool(self._step, self.facts(), self._place)
+                call.values["error_type"] = type_name(error)
+                call.settle(ToolStatus.ERROR, turn.recorder.now())
+            elif call.values["status"] not in _WAITING:
+                call.settle(ToolStatus.OK, turn.recorder.now())
+            turn.changed()
+        turn.emit_call(call)

@@ -2,6 +2,7 @@
 
 import re
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 
 from turnout.outcomes.facts import Instant
 
@@ -34,10 +35,16 @@ def parse_instant(text: str) -> Instant:
 def format_instant(instant: Instant) -> str:
     """Write an instant as RFC 3339 in UTC, with as many fraction digits (0, 3, 6 or 9) as it needs."""
     seconds, nanos = divmod(instant, _NANOS_PER_SECOND)
-    text = (_EPOCH + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%S")
+    whole = _whole_second(seconds)
     if nanos == 0:
-        return f"{text}Z"
-    digits = f"{nanos:09d}"
-    while digits.endswith("000"):
-        digits = digits[:-3]
-    return f"{text}.{digits}Z"
+        return f"{whole}Z"
+    if nanos % 1000:
+        return f"{whole}.{nanos:09d}Z"
+    micros = nanos // 1000
+    return f"{whole}.{micros:06d}Z" if micros % 1000 else f"{whole}.{micros // 1000:03d}Z"
+
+
+@lru_cache(maxsize=4096)
+def _whole_second(seconds: int) -> str:
+    """The instants of one turn share few seconds, and the calendar is what costs."""
+    return (_EPOCH + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%S")
