@@ -58,7 +58,7 @@ class _Played:
     text: str = ""
     usage: Usage | None = None
     seconds: float = 0.0
-    """How long the stream takes, spread over its pieces."""
+    """How long the stream takes, spread evenly."""
     cost_usd: float | None = None
 
 
@@ -161,20 +161,22 @@ class ScriptedModel:
         if not self._script:
             raise ModelError("the script is over: it has no entry for this request", type="script_over")
         entry = self._script.pop(0)
-        for chunk in self._chunks(entry, len(self.requests)):
-            await self._clock.sleep(entry.seconds / self._pieces)
+        failure = _failure(entry)
+        if failure is not None:
+            await self._clock.sleep(entry.seconds)
+            raise failure
+        chunks = list(self._chunks(entry, len(self.requests)))
+        for chunk in chunks:
+            await self._clock.sleep(entry.seconds / len(chunks))
             yield chunk
 
     def _chunks(self, entry: Scripted, number: int) -> Iterable[Chunk]:
-        if isinstance(entry, Rejects):
-            raise _rejection(entry)
-        if isinstance(entry, Overflows) and not entry.as_finish:
-            raise ModelError("the prompt is too long", type=CONTEXT_LENGTH_EXCEEDED, status=400)
         yield ResponseIds(message_id=f"{self.name}-{number}")
-        yield from (TextDelta(piece) for piece in _cut(entry.text, self._pieces))
-        yield from self._ending(entry, number)
-        if entry.usage is not None:
-            yield UsageReport(entry.usage, entry.cost_usd)
+        if isinstance(entry, _Played):
+            yield from (TextDelta(piece) for piece in _cut(entry.text, self._pieces))
+            yield from self._ending(entry, number)
+            if entry.usage is not None:
+                yield UsageReport(entry.usage, entry.cost_usd)
 
     def _ending(self, entry: Scripted, number: int) -> Iterable[Chunk]:
         match entry:
@@ -209,14 +211,21 @@ class ScriptedModel:
         return StreamEnd(spelled)
 
 
-def _rejection(entry: Rejects) -> ModelError:
-    return ModelError(
-        f"the request failed with status {entry.status}",
-        type="rate_limit" if entry.status == HTTPStatus.TOO_MANY_REQUESTS else "http_error",
-        status=entry.status,
-        retryable=retryable_status(entry.status),
-        retry_after=entry.retry_after,
-    )
+def _failure(entry: Scripted) -> ModelError | None:
+    """The failure of an entry that has no stream."""
+    match entry:
+        case Rejects(status=status, retry_after=retry_after):
+            return ModelError(
+                f"the request failed with status {status}",
+                type="rate_limit" if status == HTTPStatus.TOO_MANY_REQUESTS else "http_error",
+                status=status,
+                retryable=retryable_status(status),
+                retry_after=retry_after,
+            )
+        case Overflows(as_finish=False):
+            return ModelError("the prompt is too long", type=CONTEXT_LENGTH_EXCEEDED, status=400)
+        case _:
+            return None
 
 
 def _cut(text: str, pieces: int) -> Sequence[str]:
