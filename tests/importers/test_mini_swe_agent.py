@@ -96,7 +96,6 @@ def test_a_submitted_run_is_one_turn(document: Document) -> None:
 
     assert turn_of(document, value) == TurnFacts(
         turn_id="mini-swe-agent:task-1:gen-1",
-        conversation_id="task-1",
         agent="mini-swe-agent",
         agent_version="1.15.0",
         source="mini-swe-agent",

@@ -147,9 +147,7 @@ def _call(source: Source, value: Value) -> ToolCall | None:
     inner = fields.mapping(value, "function") or fields.mapping(value, "function_call") or value
     kind = fields.text(value, "type")
     name = fields.text(inner, "name") or fields.text(value, "toolName")
-    named = (
-        kind in _CALLS or "function_call" in value or "toolName" in value or (kind == "function" and inner is not value)
-    )
+    named = kind in _CALLS or inner is not value or "toolName" in value
     is_call = named or ("args" in value and "name" in value)
     if name is None or not is_call:
         return None

@@ -1,0 +1,173 @@
+"""What all importers share: lines or documents, damaged records, typed fields, and telling a file's kind."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from turnout.outcomes.instants import parse_instant
+from turnout.pipeline.importers import KINDS, detect, fields
+from turnout.pipeline.importers.base import Damaged, Record, read_records
+from turnout.pipeline.importers.chat import parsed, provider_of, quota_error
+
+Lines = Callable[..., Path]
+
+BODIES: Mapping[str, tuple[str, list[object]]] = {
+    "lines": ('{"a": 1}\n\n{"a": 2}\n', [(1, {"a": 1}), (3, {"a": 2})]),
+    "one line": ('{"a": 1}', [(1, {"a": 1})]),
+    "one line that ends": ('{"a": 1}\n', [(1, {"a": 1})]),
+    "document": ('{\n "a": 1\n}', [(1, {"a": 1})]),
+    "list": ('[{"a": 1},\n {"a": 2}]', [(1, {"a": 1}), (2, {"a": 2})]),
+    "list of something else": ("[1]", ["got a JSON int, expected a JSON object"]),
+    "damaged line": ('{"a": 1}\n{"a"\n{"a": 3}\n', [(1, {"a": 1}), "got text that is no JSON, expected a JSON object", (3, {"a": 3})]),
+    "damaged first line": ('{"a"\n{"a": 2}\n', ["got text that is no JSON, expected a JSON object", (2, {"a": 2})]),
+    "torn last line": ('{"a": 1}\n{"a": 2', [(1, {"a": 1}), "got text that is no JSON, expected a JSON object"]),
+    "truncated document": ('{\n "a": [', ["got 9 bytes that are no JSON, expected a whole JSON document"]),
+    "no JSON": ("# Report\nwords\n", ["got 15 bytes that are no JSON, expected a whole JSON document"]),
+    "empty": ("", []),
+    "blank": ("\n\n", []),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BODIES, ids=list(BODIES))
+def test_files_are_lines_or_documents(tmp_path: Path, name: str) -> None:
+    """Whole records come with their place, the others are damaged, and none of them stops the rest."""
+    body, expected = BODIES[name]
+    path = tmp_path / "x"
+    path.write_text(body)
+    found = [(r.number, r.value) if isinstance(r, Record) else r.what for r in read_records(path)]
+    assert found == expected
+
+
+def test_a_line_of_bytes_that_are_no_text_is_damaged(tmp_path: Path) -> None:
+    """Broken encoding is damage of one line."""
+    path = tmp_path / "x"
+    path.write_bytes(b'{"a": 1}\n{"a": "\xff\xfe"}\n{"a": 3}\n')
+    assert [isinstance(record, Damaged) for record in read_records(path)] == [False, True, False]
+
+
+INSTANTS: Mapping[str, tuple[object, str | None]] = {
+    "rfc 3339": ("2026-01-05T10:00:00.25Z", "2026-01-05T10:00:00.25Z"),
+    "offset": ("2026-01-05T12:00:00+02:00", "2026-01-05T10:00:00Z"),
+    "no offset": ("2026-01-05T10:00:00.000001", "2026-01-05T10:00:00.000001Z"),
+    "seconds": (1_767_607_200, "2026-01-05T10:00:00Z"),
+    "seconds with a fraction": (1_767_607_200.5, "2026-01-05T10:00:00.5Z"),
+    "milliseconds": (1_767_607_200_250, "2026-01-05T10:00:00.25Z"),
+    "zero": (0, None),
+    "words": ("yesterday", None),
+    "nothing": (None, None),
+}
+
+
+@pytest.mark.parametrize("name", INSTANTS, ids=list(INSTANTS))
+def test_moments_are_read_in_every_spelling(name: str) -> None:
+    """What is no moment is not recorded."""
+    value, expected = INSTANTS[name]
+    assert fields.instant({"at": value}, "at") == (None if expected is None else parse_instant(expected))
+
+
+def test_other_types_are_not_recorded() -> None:
+    """A field of another type, an empty text and a broken number count as absent."""
+    value: dict[str, Any] = {"a": True, "b": "", "c": float("nan"), "d": 3.0, "e": [1, {}], "f": float("inf")}
+    found = (
+        fields.integer(value, "a"),
+        fields.number(value, "a"),
+        fields.text(value, "b"),
+        fields.integer(value, "c"),
+        fields.integer(value, "d"),
+        fields.objects(value, "e"),
+        fields.number(value, "f"),
+        fields.text(value, "a", "deeper"),
+        fields.mapping(value, "zz"),
+    )
+    assert found == (None, None, None, None, 3, ({},), None, None, {})
+
+
+def test_broken_numbers_do_not_pass_as_numbers() -> None:
+    """NaN is no number to add up."""
+    assert fields.number({"a": float("nan")}, "a") is None
+
+
+PROVIDERS = {
+    "anthropic/claude-x": "anthropic",
+    "openrouter/google/gemini-x": "google",
+    "claude-x": "anthropic",
+    "gpt-x": "openai",
+    "unheard-of": None,
+    None: None,
+}
+
+
+@pytest.mark.parametrize("name", PROVIDERS, ids=[str(name) for name in PROVIDERS])
+def test_a_model_tells_its_provider(name: str | None) -> None:
+    """A prefix names the provider, else the family; routers are no providers."""
+    assert provider_of(name) == PROVIDERS[name]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "You've hit your usage limit.",
+        "Claude AI usage limit reached|1755806400",
+        "You're out of extra usage · resets 3:30pm",
+        "You've hit your session limit",
+    ],
+)
+def test_a_used_up_plan_is_known_by_its_words(words: str) -> None:
+    """Programs say in words alone that a plan is used up."""
+    assert quota_error(words) == "rate_limit"
+
+
+def test_other_words_are_no_quota() -> None:
+    """A limit of something else is no used-up plan."""
+    assert quota_error("exceeded the 32000 output token maximum") is None
+
+
+def test_json_inside_json_is_read() -> None:
+    """Once or twice over, and other text stays text."""
+    assert [parsed('{"a": 1}'), parsed('"{\\"a\\": 1}"'), parsed("[cut"), parsed("words")] == [
+        {"a": 1},
+        {"a": 1},
+        "[cut",
+        "words",
+    ]
+
+
+SAMPLES: Mapping[str, tuple[str, object]] = {
+    "turns": ("x.jsonl", {"schema": "turnout.turn/1", "turn_id": "a"}),
+    "otlp": ("x.jsonl", {"resourceLogs": []}),
+    "mini-swe-agent": ("x.json", {"trajectory_format": "mini-swe-agent-1.1", "messages": [], "info": {}}),
+    "swe-agent": ("x.traj", {"trajectory": [], "info": {}}),
+    "claude-code": ("x.jsonl", {"type": "user", "uuid": "u", "sessionId": "s", "isSidechain": False}),
+    "claude-stream": ("x.jsonl", {"type": "system", "subtype": "init", "session_id": "s", "uuid": "u"}),
+    "codex-exec": ("x.jsonl", {"type": "thread.started", "thread_id": "t"}),
+    "codex": ("x.jsonl", {"type": "session_meta", "payload": {"id": "s"}, "timestamp": "t"}),
+    "tau": ("x.json", [{"task_id": 0, "traj": []}]),
+    "tau2": ("x.json", {"info": {}, "simulations": []}),
+    "langfuse": ("x.json", {"trace": {"id": "t"}, "observations": []}),
+    "openhands": ("x.jsonl", {"instance_id": "i", "history": [], "metrics": {}}),
+    "ai-sdk": ("x.json", [{"attributes": {"ai.operationId": "ai.generateText"}}]),
+    "medagentbench": ("x.json", {"task_id": "t", "status": "completed", "turns": [], "rounds": 0}),
+}
+
+
+@pytest.mark.parametrize("kind", SAMPLES, ids=list(SAMPLES))
+def test_a_file_tells_its_kind(lines: Lines, kind: str) -> None:
+    """Exactly one importer knows a file, so that the order of asking does not matter."""
+    name, value = SAMPLES[kind]
+    path = lines(name, value)
+    assert detect(path) == kind
+    sample = [record.value for record in read_records(path) if isinstance(record, Record)]
+    assert [other for other, importer in KINDS.items() if importer.recognises(sample, name)] == [kind]
+
+
+def test_every_kind_has_a_sample() -> None:
+    """A new importer comes with a sample of its files."""
+    assert set(SAMPLES) == set(KINDS)
+
+
+def test_a_file_of_no_kind_is_nobodys(lines: Lines) -> None:
+    """Other JSON and other text are of no kind."""
+    assert detect(lines("x.json", {"a": 1})) is None
+    assert detect(lines("x.md", "# words")) is None
