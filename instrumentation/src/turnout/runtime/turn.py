@@ -100,7 +100,7 @@ def start_turn(
     store: TranscriptStore | None = None,
     clock: Clock | None = None,
 ) -> Turn:
-    """Start a turn on the running event loop.
+    """Start a turn on the running event loop; it is in the store when this returns.
 
     ``controls`` are made here unless a stop has to reach the turn before it starts; they serve one turn only.
     """
@@ -113,6 +113,7 @@ def start_turn(
         _record(recorder or SILENT, agent, task),
         Keeper(store, messages, task.first_own_message) if store is not None else _kept_by_nobody,
     )
+    log.tell()
     loop = Loop(
         agent=agent,
         task=task,
