@@ -145,7 +145,10 @@ def synthetic_turns(now: datetime, count: int = 3000, seed: int = 7, days: int =
         if turn.attended and cut and rng.random() < 0.1:
             earlier = cut.pop()
             turn = replace(turn, continues_turn_id=earlier.turn_id, conversation_id=earlier.conversation_id)
-        if turn.attended and turn.limits and len(turn.steps) == turn.limits.steps:
+        last = turn.steps[-1]
+        spent = turn.limits is not None and len(turn.steps) == turn.limits.steps
+        at_cap = last.usage is not None and last.usage.output_tokens == last.max_output_tokens
+        if turn.attended and (spent or at_cap):
             cut.append(turn)
         yield turn
 
@@ -241,7 +244,14 @@ def _claim(turn: TurnFacts, reason: str) -> TurnFacts:
 
 def _completed(rng: Random, turn: TurnFacts, model: Model) -> TurnFacts:
     text = Output(text_chars=rng.randrange(80, 2500), parts=1)
+    if len(turn.steps) > 2 and rng.random() < 0.03:
+        turn = _cut_on_the_way(rng, turn, model)
     return _claim(_last(turn, raw_finish_reason=model.stop, tool_calls=(), output=text), "end_turn")
+
+
+def _cut_on_the_way(rng: Random, turn: TurnFacts, model: Model) -> TurnFacts:
+    first = replace(turn.steps[0], raw_finish_reason=model.length, tool_calls=(), usage=_usage(rng, 1, model.cap))
+    return replace(turn, steps=(first, *turn.steps[1:]))
 
 
 def _yielded(rng: Random, turn: TurnFacts, model: Model) -> TurnFacts:
@@ -256,7 +266,9 @@ def _budget(rng: Random, turn: TurnFacts, model: Model) -> TurnFacts:
 
 def _length(rng: Random, turn: TurnFacts, model: Model) -> TurnFacts:
     usage = _usage(rng, len(turn.steps), model.cap)
-    return _last(turn, raw_finish_reason=model.length, tool_calls=(), usage=usage)
+    calls = turn.steps[-1].tool_calls if rng.random() < 0.3 else ()
+    cut = tuple(replace(call, status=ToolStatus.STREAMING, arguments_valid=False, ended_at=None) for call in calls)
+    return _last(turn, raw_finish_reason=model.length, tool_calls=cut, usage=usage)
 
 
 def _context_overflow(rng: Random, turn: TurnFacts, model: Model) -> TurnFacts:
@@ -273,8 +285,10 @@ def _refused(rng: Random, turn: TurnFacts, model: Model) -> TurnFacts:
 
 def _stopped(rng: Random, turn: TurnFacts, model: Model) -> TurnFacts:
     del rng, model
-    stop = StopRecord(mode=StopMode.IMMEDIATE, reason="user_stop", at=(turn.ended_at or 0) - SECOND, by=Requester.USER)
-    return replace(_last(turn, raw_finish_reason=None, aborted=True, tool_calls=()), stop_requests=(stop,))
+    pressed = (turn.steps[-1].started_at or 0) + SECOND // 5
+    stop = StopRecord(mode=StopMode.IMMEDIATE, reason="user_stop", at=pressed, by=Requester.USER)
+    cut = _last(turn, raw_finish_reason=None, aborted=True, tool_calls=(), output=None, usage=None, ended_at=pressed)
+    return replace(cut, stop_requests=(stop,), ended_at=pressed, last_seen_at=pressed)
 
 
 def _interrupted(rng: Random, turn: TurnFacts, model: Model) -> TurnFacts:

@@ -4,11 +4,10 @@ The lake is named by ``TURNOUT_LAKE``; arguments are those of ``streamlit run`` 
 """
 
 import sys
-from pathlib import Path
 
 from streamlit.web import cli
 
-APP = Path(__file__).with_name("app.py")
+from turnout.dashboards import app_file
 
 SETTINGS = (
     "--server.address=127.0.0.1",
@@ -24,7 +23,7 @@ SETTINGS = (
 
 def main() -> None:
     """Run until the process is told to stop."""
-    sys.argv = ["streamlit", "run", str(APP), *SETTINGS, *sys.argv[1:]]
+    sys.argv = ["streamlit", "run", str(app_file()), *SETTINGS, *sys.argv[1:]]
     cli.main()
 
 

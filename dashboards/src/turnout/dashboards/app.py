@@ -6,12 +6,13 @@ import streamlit as st
 
 from turnout.dashboards import bar, components, data, markup
 
+# Not in a folder named "pages": Streamlit would run such a file by itself, without this frame, for whoever is the first to open its link.
 PAGES: Final = (
-    ("pages/on_call.py", "On call", ":material/notifications_active:"),
-    ("pages/budget.py", "Budget", ":material/hourglass_bottom:"),
-    ("pages/length.py", "Length", ":material/content_cut:"),
-    ("pages/refusals.py", "Refusals", ":material/block:"),
-    ("pages/turn.py", "Turn", ":material/search:"),
+    ("topics/on_call.py", "On call", ":material/notifications_active:"),
+    ("topics/budget.py", "Budget", ":material/hourglass_bottom:"),
+    ("topics/length.py", "Length", ":material/content_cut:"),
+    ("topics/refusals.py", "Refusals", ":material/block:"),
+    ("topics/turn.py", "Turn", ":material/search:"),
 )
 
 st.set_page_config(page_title="turnout", page_icon=":material/traffic:", layout="wide")

@@ -48,7 +48,7 @@ def draw() -> None:
     with st.expander(_more_label()), st.container(horizontal=True, key="more"):
         for name, label in _MORE.items():
             _values(name, label)
-        st.selectbox("Somebody there", tuple(ATTENDED), key="attended", bind="query-params")
+        st.selectbox("Attended", tuple(ATTENDED), key="attended", bind="query-params")
         st.multiselect("Ended", list(map(str, Outcome)), key="outcome", bind="query-params", placeholder="any (lists)")
         st.text_input(
             "Window ends at (UTC)",

@@ -36,13 +36,8 @@ def headline(scope: Scope) -> words.Headline:
 def incident(scope: Scope) -> Incident:
     """The one change that matters most between the two windows."""
     now, before = (data.metric("outcomes", filters) for filters in (scope.filters, scope.before))
-    arms = [frames.arm(data.metric("abnormal", filters)) for filters in (scope.filters, scope.before)]
-    whole = Cell(dimension="", value=None, now=arms[0], before=arms[1])
     reasons = frames.cells("outcome", frames.reasons(now), frames.reasons(before))
-    found = judge(whole, reasons, {})
-    if found.reason is None or found.reason.value is None:
-        return found
-    return judge(whole, reasons, {found.reason.value: _cells(scope, found.reason.value)})
+    return judge(data.both("abnormal", scope), reasons, lambda reason: _places(scope, reason))
 
 
 def ends(scope: Scope, bucket: timedelta) -> pl.DataFrame:
@@ -72,11 +67,13 @@ def _arms(scope: Scope, dimension: str) -> tuple[frames.Arms, frames.Arms]:
     return frames.arms(now, dimension), frames.arms(before, dimension)
 
 
-def _cells(scope: Scope, outcome: str) -> list[Cell]:
-    return [cell for dimension in PLACES for cell in _places(scope, outcome, dimension)]
+def _places(scope: Scope, outcome: str | None) -> list[Cell]:
+    return [cell for dimension in PLACES for cell in _cells(scope, outcome, dimension)]
 
 
-def _places(scope: Scope, outcome: str, dimension: str) -> list[Cell]:
+def _cells(scope: Scope, outcome: str | None, dimension: str) -> list[Cell]:
+    if outcome is None:
+        return frames.cells(dimension, *_arms(scope, dimension))
     now, before = (data.metric("outcomes", filters, (dimension,)) for filters in (scope.filters, scope.before))
     return frames.cells(
         dimension, frames.of_outcome(now, dimension, outcome), frames.of_outcome(before, dimension, outcome)

@@ -2,27 +2,33 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 import altair as alt
 import polars as pl
 import streamlit as st
 
-from turnout.dashboards import bar, data, markup
+from turnout.dashboards import bar, data, frames, markup, telling
 from turnout.dashboards.rhythm import Rhythm
-from turnout.dashboards.scope import address
+from turnout.dashboards.scope import Scope, address
 from turnout.dashboards.words import Headline
+from turnout.outcomes.facts import TurnFacts
 from turnout.outcomes.verdict import Outcome
+from turnout.pipeline import charts
 from turnout.pipeline.analysis.incident import Cell
 from turnout.pipeline.charts import COLOURS
 from turnout.pipeline.errors import TurnoutError
-from turnout.pipeline.query import metric
+from turnout.pipeline.query import TurnDetail, metric
 from turnout.pipeline.query.filters import VALUES
 from turnout.pipeline.wording import MEANINGS, NOT_RECORDED, count, duration, label
 
 LATEST: Final = 15
 """So many turns are listed."""
+
+_SEVERAL: Final = 2
+_LAST_STEPS: Final = 20
+_HOURLY: Final = timedelta(days=2)
 
 LIVE_SECONDS: Final = 5
 """So often a live page looks at the lake."""
@@ -64,6 +70,23 @@ def nothing(title: str, words: str) -> None:
     with st.container(gap="small"):
         st.markdown(f"##### {title}")
         st.info(words)
+
+
+def by(name: str, scope: Scope, dimension: str) -> pl.DataFrame:
+    """One metric as shares of a dimension."""
+    return frames.shares(frames.arms(data.metric(name, scope.filters, (dimension,)), dimension))
+
+
+def days(name: str, scope: Scope, colour: str, title: str) -> None:
+    """One metric over time, by day or, in short windows, by hour, with how much each point rests on."""
+    unit = "day" if scope.length > _HOURLY else "hour"
+    found = frames.over_time(data.metric(name, scope.filters, (unit,)), unit)
+    if found.is_empty():
+        nothing(f"By {unit}", "No turns in this window.")
+        return
+    least, most = min(found["denominator"].to_list()), max(found["denominator"].to_list())
+    words = f"Each point is one UTC {unit} of {count(least)} to {count(most)} turns; the band is its 95 % interval."
+    chart(f"By {unit}", charts.rate_over_time(found, colour=colour, title=title), words)
 
 
 def definitions(names: Sequence[str], *more: str) -> None:
@@ -138,8 +161,83 @@ def _narrowing(place: Cell | None) -> list[markup.Cell]:
     """A link to the same page over one place alone."""
     if place is None or place.dimension not in VALUES:
         return []
-    narrowed = {**bar.chosen(), place.dimension: [place.value or NOT_RECORDED]}
+    value = NOT_RECORDED if place.value in {None, frames.NO_TOOL} else str(place.value)
+    narrowed = {**bar.chosen(), place.dimension: [value]}
     return [markup.Link("Only these", address("", narrowed))]
+
+
+def turn_id() -> str:
+    """The turn that the address names."""
+    return st.query_params.get("turn", "")
+
+
+def find_turn(wanted: str, scope: Scope) -> None:
+    """No turn, or one that the lake does not know: a place to name one, and the latest."""
+    if wanted:
+        st.warning(f"No turn {wanted} in this lake. A turn is here some seconds after it ends.")
+    st.text_input("Turn id", key="named_turn", on_change=_open_named, placeholder="as a log line or a trace names it")
+    listed = data.turns(scope.listed(()), LATEST)
+    turn_list("Latest turns", listed, scope.now, "None in this window.")
+
+
+def sentences(title: str, lines: Sequence[str]) -> None:
+    """A list of sentences, left out where there are none."""
+    if lines:
+        with st.container(gap="small"):
+            st.markdown(f"##### {title}")
+            st.markdown("\n".join(f"- {line}" for line in lines))
+
+
+def rows(title: str, columns: Sequence[markup.Column], found: Sequence[dict[str, markup.Cell]]) -> None:
+    """A table, left out where it is empty."""
+    if found:
+        with st.container(gap="small"):
+            st.markdown(f"##### {title}")
+            st.html(markup.table(columns, found))
+
+
+def facts(title: str, pairs: Sequence[tuple[str, markup.Cell]]) -> None:
+    """Names and values under a title."""
+    with st.container(gap="small"):
+        st.markdown(f"##### {title}")
+        st.html(markup.facts(pairs))
+
+
+def continued(turn: TurnFacts) -> list[tuple[str, markup.Cell]]:
+    """The turn that this one goes on from."""
+    if turn.continues_turn_id is None:
+        return []
+    return [
+        ("Continues", markup.Link(turn.continues_turn_id, address("turn", bar.chosen(), turn=turn.continues_turn_id)))
+    ]
+
+
+def steps(found: Sequence[dict[str, markup.Cell]]) -> None:
+    """Every step; of a long turn the last ones first, where it ended."""
+    early, last = found[:-_LAST_STEPS], found[-_LAST_STEPS:]
+    if early:
+        with st.expander(f"The first {len(early)} steps"):
+            st.html(markup.table(telling.STEPS, early))
+    rows(f"The last {len(last)} steps" if early else "Steps", telling.STEPS, last)
+
+
+def segments(found: TurnDetail) -> None:
+    """All stretches of the same turn, where recoveries broke it into several."""
+    if found.segments.height < _SEVERAL:
+        return
+    columns = (markup.Column("turn", "Stretch"), markup.Column("outcome", "How"))
+    lines: list[dict[str, markup.Cell]] = [
+        {
+            "turn": markup.Link(turn, address("turn", bar.chosen(), turn=turn)),
+            "outcome": markup.Marked(label(outcome), COLOURS[Outcome(outcome)]),
+        }
+        for turn, outcome in found.segments.select("turn_id", "outcome").iter_rows()
+    ]
+    rows("Stretches of this turn between recoveries; the last one is what a person sees", columns, lines)
+
+
+def _open_named() -> None:
+    st.query_params["turn"] = st.session_state["named_turn"].strip()
 
 
 def _way(title: str, words: str, code: str, language: str) -> None:
@@ -151,7 +249,9 @@ def _way(title: str, words: str, code: str, language: str) -> None:
 def _turn_row(row: dict[str, object], now: datetime) -> dict[str, markup.Cell]:
     ended, outcome = row["over_at"], str(row["outcome"])
     assert isinstance(ended, datetime)
-    href = address("turn", bar.chosen(), turn=str(row["turn_id"]), date=str(row["date"]))
+    started = row["started_at"]
+    date = started.strftime("%Y-%m-%dT%H:%M") if isinstance(started, datetime) else str(row["date"])
+    href = address("turn", bar.chosen(), turn=str(row["turn_id"]), date=date)
     return {
         "ended": markup.Link(f"{duration((now - ended).total_seconds())} ago", href),
         "outcome": markup.Marked(_how(row), COLOURS[Outcome(outcome)]),

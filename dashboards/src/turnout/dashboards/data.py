@@ -11,6 +11,14 @@ from typing import Final
 import polars as pl
 import streamlit as st
 
+from turnout.dashboards import frames
+from turnout.dashboards.scope import Scope
+from turnout.pipeline.analysis.budget import Limit
+from turnout.pipeline.analysis.incident import Cell
+from turnout.pipeline.budgets import Ends
+from turnout.pipeline.budgets import budget as read_budget
+from turnout.pipeline.budgets import ends as read_budget_ends
+from turnout.pipeline.budgets import frame as candidate_frame
 from turnout.pipeline.query import Filters, TurnDetail, Warehouse, run
 from turnout.pipeline.query.series import arrivals as read_arrivals
 from turnout.pipeline.query.series import ends_over_time as read_ends
@@ -21,6 +29,7 @@ DEFAULT_LAKE: Final = "./turnout-lake"
 _KEPT: Final = timedelta(minutes=10)
 _MANY: Final = 500
 _RHYTHM: Final = timedelta(days=7)
+_SMOOTH: Final = 120
 
 _CHOICES: Final = {
     "service": ("outcomes", "service"),
@@ -56,6 +65,12 @@ def metric(name: str, filters: Filters, by: Sequence[str] = ()) -> pl.DataFrame:
     return _metric(lake(), version(), name, filters, tuple(by))
 
 
+def both(name: str, scope: Scope) -> Cell:
+    """One metric that is not grouped, in both windows."""
+    now, before = (metric(name, filters) for filters in (scope.filters, scope.before))
+    return Cell(dimension="", value=None, now=frames.arm(now), before=frames.arm(before))
+
+
 def ends_over_time(filters: Filters, bucket: timedelta) -> pl.DataFrame:
     """Turns by outcome in buckets of when they were over."""
     return _ends(lake(), version(), filters, bucket)
@@ -76,6 +91,11 @@ def turn(turn_id: str, near: datetime | None) -> TurnDetail | None:
     """One turn with everything that is stored of it."""
     version()
     return _warehouse(lake()).turn(turn_id, near)
+
+
+def budget(filters: Filters) -> tuple[Ends, pl.DataFrame]:
+    """What other step limits would have done: the counts, and a row a candidate."""
+    return _budget(lake(), version(), filters)
 
 
 def choices(name: str, now: datetime) -> list[str]:
@@ -111,6 +131,16 @@ def _arrivals(root: str, version: int, filters: Filters) -> pl.DataFrame:
 def _turns(root: str, version: int, filters: Filters, limit: int) -> pl.DataFrame:
     del version
     return _warehouse(root).turns(filters, limit)
+
+
+@st.cache_data(ttl=_KEPT, max_entries=_MANY, show_spinner=False)
+def _budget(root: str, version: int, filters: Filters) -> tuple[Ends, pl.DataFrame]:
+    del version
+    opened = _warehouse(root)
+    counted = read_budget_ends(opened, Limit.STEPS, filters)
+    last = int(counted.counts.times[-1]) if counted.n else 0
+    every = range(1, last + 1) if last <= _SMOOTH else ()
+    return counted, candidate_frame(read_budget(opened, Limit.STEPS, every, filters)[1])
 
 
 @st.cache_data(ttl=timedelta(minutes=1), max_entries=_MANY, show_spinner=False)

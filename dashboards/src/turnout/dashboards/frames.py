@@ -14,6 +14,10 @@ from turnout.pipeline.wording import NOT_RECORDED, label
 TOP: Final = 8
 """So many rows of a dimension are shown one by one; the rest together in one."""
 
+NO_TOOL: Final = "no tool called"
+"""The value of the dimension ``tool`` for turns that called none."""
+
+_TWENTIETH: Final = 0.05
 _OTHERS: Final = " others"
 _STEP_BINS: Final = (1, 2, 3, 5, 9, 17, 33, 65)
 
@@ -35,7 +39,7 @@ _SCHEMA: Final = pl.Schema(
 def arms(frame: pl.DataFrame, dimension: str) -> Arms:
     """Numerators and denominators by the value of a dimension."""
     rows = frame.select(dimension, "numerator", "denominator").iter_rows()
-    return {_text(value): Arm(numerator, denominator) for value, numerator, denominator in rows}
+    return {_value(dimension, value): Arm(numerator, denominator) for value, numerator, denominator in rows}
 
 
 def arm(frame: pl.DataFrame) -> Arm:
@@ -106,7 +110,9 @@ def reasons(frame: pl.DataFrame) -> Arms:
 
 def of_outcome(frame: pl.DataFrame, dimension: str, outcome: str) -> Arms:
     """One outcome of all turns, by the value of a dimension; values where it did not occur count zero."""
-    totals = {_text(row[0]): int(row[1]) for row in frame.select(dimension, "denominator").unique().iter_rows()}
+    totals = {
+        _value(dimension, row[0]): int(row[1]) for row in frame.select(dimension, "denominator").unique().iter_rows()
+    }
     found = arms(frame.filter(pl.col("outcome") == outcome), dimension)
     return {value: Arm(found[value].count if value in found else 0, total) for value, total in totals.items()}
 
@@ -116,23 +122,56 @@ def outcome_labels(found: Arms) -> Arms:
     return named(found, label)
 
 
-def parts(frame: pl.DataFrame, labels: str, part: Mapping[str, str], other: str) -> pl.DataFrame:
-    """Outcomes folded into a few parts of each whole: ``label``, ``part``, ``turns``.
+def only(frame: pl.DataFrame, column: str, value: object) -> pl.DataFrame:
+    """The rows of one value, ``None`` for not recorded."""
+    return frame.filter(pl.col(column).eq_missing(pl.lit(value)))
+
+
+def paired(frame: pl.DataFrame, first: str, second: str, words: Callable[[str, str], str]) -> Arms:
+    """Counts by two dimensions under one name."""
+    rows = frame.select(first, second, "numerator", "denominator").iter_rows()
+    return {words(_text(one) or NOT_RECORDED, _text(two) or NOT_RECORDED): Arm(n, of) for one, two, n, of in rows}
+
+
+def parts(frame: pl.DataFrame, name: Mapping[str, str], other: str, *keys: str) -> pl.DataFrame:
+    """Outcomes folded into a few parts of each whole: the keys, ``part``, ``turns``.
 
     Args:
-        frame: the metric of outcomes, grouped by one dimension.
-        labels: that dimension.
-        part: which part an outcome belongs to.
+        frame: a metric with the column ``outcome``.
+        name: which part an outcome belongs to.
         other: the part of every other outcome.
+        keys: the columns that make a whole.
     """
-    return (
-        frame.with_columns(
-            label=pl.col(labels).cast(pl.String).fill_null(NOT_RECORDED),
-            part=pl.col("outcome").replace_strict(part, default=other),
-        )
-        .group_by("label", "part", maintain_order=True)
-        .agg(turns=pl.col("numerator").sum())
+    folded = frame.with_columns(part=pl.col("outcome").replace_strict(name, default=other, return_dtype=pl.String))
+    return folded.group_by(*keys, "part", maintain_order=True).agg(turns=pl.col("numerator").sum())
+
+
+def limits(frame: pl.DataFrame, largest: int) -> list[int]:
+    """The step limits with the most turns, so many at most, in ascending order."""
+    known = frame.filter(pl.col("limit_steps").is_not_null()).group_by("limit_steps").agg(pl.col("numerator").sum())
+    chosen = known.sort("numerator", "limit_steps", descending=[True, False]).head(largest)["limit_steps"].to_list()
+    return sorted(int(limit) for limit in chosen)
+
+
+def bins(frame: pl.DataFrame, column: str) -> pl.DataFrame:
+    """Whole numbers as bins of one around them."""
+    return frame.with_columns(low=pl.col(column) - 0.5, high=pl.col(column) + 0.5)
+
+
+def used_bins(frame: pl.DataFrame, at_cap: str, below: str) -> pl.DataFrame:
+    """Twentieths of a cap as bins; what used it all stands past the end."""
+    whole = pl.col("used_from") >= 1
+    binned = frame.with_columns(
+        low=pl.col("used_from"),
+        high=pl.col("used_from") + _TWENTIETH,
+        part=pl.when(whole).then(pl.lit(at_cap)).otherwise(pl.lit(below)),
     )
+    return binned.group_by("low", "high", "part").agg(turns=pl.col("numerator").sum()).sort("low")
+
+
+def over_time(frame: pl.DataFrame, column: str) -> pl.DataFrame:
+    """A metric by day or hour with its instants as ``bucket``."""
+    return frame.with_columns(bucket=pl.col(column).cast(pl.Datetime("us")).dt.replace_time_zone("UTC"))
 
 
 def _chosen(found: Arms, *, ordered: bool, top: int | None = TOP) -> Iterable[tuple[str, Arm]]:
@@ -185,6 +224,11 @@ def _step_bin(step: int) -> str:
 
 def _first_number(name: str | None) -> int:
     return 1_000_000 if name is None else int(name.split()[1])
+
+
+def _value(dimension: str, value: object) -> str | None:
+    """A turn without a tool called none, which is no gap in the record."""
+    return NO_TOOL if value is None and dimension == "tool" else _text(value)
 
 
 def _text(value: object) -> str | None:

@@ -16,7 +16,7 @@ STYLE = """
   border-bottom: 1px solid rgba(128, 128, 128, 0.45); white-space: nowrap;}
 .to-table td {padding: 0.3rem 0.75rem 0.3rem 0; border: none; border-bottom: 1px solid rgba(128, 128, 128, 0.18);
   vertical-align: top; overflow-wrap: anywhere;}
-.to-table .number {text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums;}
+.to-table .number {text-align: right; padding-right: 1.6rem; white-space: nowrap; font-variant-numeric: tabular-nums;}
 .to-table .tight {white-space: nowrap;}
 .to-dot {display: inline-block; width: 0.65rem; height: 0.65rem; border-radius: 2px; margin-right: 0.45rem;}
 .to-dim {opacity: 0.7;}
@@ -28,13 +28,13 @@ STYLE = """
 .to-sources b.loud {color: #c30f0f; background: rgba(255, 255, 255, 0.9); padding: 0 0.35rem; border-radius: 4px;}
 [data-stale="true"] {opacity: 1 !important;}
 .to-facts {display: grid; grid-template-columns: repeat(auto-fit, minmax(13rem, 1fr)); gap: 0.5rem 1.5rem;
-  font-size: 0.9rem; margin: 0;}
+  font-size: 0.9rem; margin: 0 0 0.6rem 0 !important; padding: 0 !important;}
+.to-facts > div {margin: 0; padding: 0;}
 .to-facts dt {opacity: 0.7; font-size: 0.8rem;}
 .to-facts dd {margin: 0; overflow-wrap: anywhere;}
 @media (max-width: 1000px) {.to-table .wide {display: none;}}
-[class*="st-key-grid"] {display: grid !important; grid-template-columns: repeat(auto-fit, minmax(min(100%, 34rem), 1fr));
-  gap: 0.5rem 2.5rem !important;}
-[class*="st-key-grid"] > div {width: 100% !important; min-width: 0;}
+[class*="st-key-grid"] {display: block !important; columns: 34rem 2; column-gap: 2.5rem;}
+[class*="st-key-grid"] > div {width: 100% !important; break-inside: avoid; margin-bottom: 1rem;}
 </style>
 """
 """The one style sheet. Colours are left to the theme, or are grey with some transparency, which reads on both."""

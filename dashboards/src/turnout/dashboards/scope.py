@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Final
 from urllib.parse import urlencode
 
@@ -97,6 +97,15 @@ def address(page: str, values: Mapping[str, object], **more: str) -> str:
     """The address of a page with the filters that are set, so that it can be shared."""
     pairs = [(name, item) for name in NAMES for item in _set(name, values.get(name))]
     return f"{page}?{urlencode([*more.items(), *pairs])}" if pairs or more else page
+
+
+def near(date: str) -> datetime | None:
+    """About when a turn started, from the date of its link; a date that cannot be read only costs a longer search."""
+    try:
+        moment = datetime.fromisoformat(date)
+    except ValueError:
+        return None
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
 
 
 def length_words(length: timedelta) -> str:

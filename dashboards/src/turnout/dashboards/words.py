@@ -8,18 +8,29 @@ from turnout.outcomes.verdict import Outcome
 from turnout.pipeline.analysis.compare import NOT_DECISIVE
 from turnout.pipeline.analysis.incident import Cell, Direction, Incident
 from turnout.pipeline.charts import COLOURS
-from turnout.pipeline.wording import HAPPENS, LABELS, NOT_RECORDED, count, difference, percent, share
+from turnout.pipeline.wording import HAPPENS, NOT_RECORDED, count, difference, label, percent, points, share
 
 ALARM: Final = COLOURS[Outcome.ERROR]
 CALM: Final = COLOURS[Outcome.COMPLETED]
 GREY: Final = COLOURS[Outcome.UNKNOWN]
 
-ABNORMAL: Final = (
-    "Abnormal: cut by a limit, answer cut off, context full, refused, died or failed. "
-    "Finished, handed over and stopped are normal ends; not recorded is neither."
-)
 INTERVAL: Final = "In brackets the 95 % Wilson interval: the range that the true share may well lie in, given so few or so many turns."
+ATTENDED: Final = {
+    True: ("Attended turns", "Somebody is there who can press Continue."),
+    False: ("Unattended turns", "Nobody is there to press Continue: what is cut stays undone."),
+    None: ("Not recorded whether attended", "Record it with each turn, to see these two apart."),
+}
+"""Heading and meaning of each kind of turn."""
+
+ESTIMATE: Final = (
+    "An estimate under independent censoring (Aalen-Johansen): turns that a limit cut would have gone on like the others that got as far. "
+    "Band: 95 % interval. Dashed: limits in use."
+)
+
 NOW_AND_BEFORE: Final = "Coloured: this window. Grey, just below: the same length of time before it."
+
+CLEAR: Final = 0.05
+"""When the data rule out a larger rise than this, nothing changed; else there is no clear change."""
 
 PLACES: Final = 3
 """So many places of a change are told."""
@@ -85,7 +96,7 @@ def _headline(incident: Incident, window: str) -> Headline:
                 "Nothing to compare with yet", (Line(now), Line(f"No turn ended in the {window} before.")), GREY
             )
         case Direction.SAME:
-            return Headline(f"Nothing changed: {_short(whole)} of turns end abnormally", _same(whole, window), CALM)
+            return _same(whole, window)
         case Direction.WORSE:
             return Headline(_moved(incident, "More"), _lines(incident, window), ALARM)
         case Direction.BETTER:
@@ -119,17 +130,43 @@ def _against(cell: Cell, window: str, what: str) -> str:
     )
 
 
-def _same(whole: Cell, window: str) -> tuple[Line, ...]:
-    return (Line(f"{_against(whole, window, 'abnormal').removesuffix('.')}: {NOT_DECISIVE}."),)
+def _same(whole: Cell, window: str) -> Headline:
+    line = Line(f"{_against(whole, window, 'abnormal').removesuffix('.')}: {NOT_DECISIVE}.")
+    highest = whole.difference.high
+    if highest is not None and highest > CLEAR:
+        few = f"So few turns cannot rule out a rise of up to {points(highest)} points."
+        return Headline(f"No clear change: {_short(whole)} of turns end abnormally", (line, Line(few)), GREY)
+    return Headline(f"Nothing changed: {_short(whole)} of turns end abnormally", (line,), CALM)
 
 
 def _short(cell: Cell) -> str:
     return percent(cell.now.count / cell.now.total)
 
 
+def statement(cell: Cell, window: str, what: str, colour: str) -> Headline:
+    """One share of a page with the window before beside it.
+
+    Args:
+        cell: the share, now and before.
+        window: in words.
+        what: after the share, as ``of turns are refused``.
+        colour: of what the page is about.
+    """
+    if cell.now.total == 0:
+        return Headline(f"No turns in the last {window}", (Line("Choose a longer window, or fewer filters."),), GREY)
+    now = share(cell.now.count, cell.now.total)
+    if cell.before.total == 0:
+        lines = (Line(f"{now} in the last {window}; no turns in the {window} before."),)
+        return Headline(f"{_short(cell)} {what}", lines, colour)
+    decisive = "" if cell.difference.decisive else f": {NOT_DECISIVE}"
+    before = share(cell.before.count, cell.before.total)
+    line = f"{now} in the last {window}, {before} in the {window} before; {difference(cell.difference)}{decisive}."
+    return Headline(f"{_short(cell)} {what}", (Line(line),), colour)
+
+
 def cause(cell: Cell) -> str:
     """The plain words of an outcome cell."""
-    return LABELS[Outcome(cell.value)] if cell.value in set(Outcome) else cell.value or NOT_RECORDED
+    return label(cell.value) if cell.value else NOT_RECORDED
 
 
 def happens(cell: Cell) -> str:

@@ -113,13 +113,48 @@ def rate_over_time(frame: pl.DataFrame, *, colour: str = STRONG, title: str, hei
         height: of the plot in pixels.
     """
     base = alt.Chart(frame.with_columns(label=_when("bucket"))).encode(x=_time("bucket", frame))
-    percents = alt.Axis(format=".0%", tickCount=4, minExtent=40)
+    percents = alt.Axis(format=".2~%", tickCount=4, minExtent=40)
     rate = alt.Y("rate:Q", title=title, axis=percents, scale=alt.Scale(domainMin=0, nice=True))
     band = base.mark_area(color=colour, opacity=0.22).encode(y=alt.Y("low:Q"), y2="high:Q")
     line = base.mark_line(color=colour, strokeWidth=2, point=alt.OverlayMarkDef(color=colour, size=36)).encode(
         y=rate, tooltip=_share_tip("from (UTC)")
     )
     return _filling([band, line], height)
+
+
+def budget_curve(frame: pl.DataFrame, *, title: str, limits: Sequence[float] = (), height: int = 220) -> alt.LayerChart:
+    """What other budgets would have done: the share that finishes with its 95 % band, and the share that is cut.
+
+    Args:
+        frame: ``candidate``, ``finished``, ``finished_low``, ``finished_high``, ``cut``; candidates that are not estimable are null.
+        title: of the amount that the budget limits.
+        limits: budgets in use, marked by dashed lines.
+        height: of the plot in pixels.
+    """
+    names = {"finished": ("would finish", COLOURS[Outcome.COMPLETED]), "cut": ("would be cut", STRONG)}
+    lines = frame.unpivot(("finished", "cut"), index="candidate", variable_name="which", value_name="rate")
+    lines = lines.with_columns(part=pl.col("which").replace({key: name for key, (name, _) in names.items()}))
+    scale = alt.Scale(domain=[name for name, _ in names.values()], range=[colour for _, colour in names.values()])
+    x = alt.X("candidate:Q", title=title, axis=alt.Axis(grid=False, tickMinStep=1), scale=alt.Scale(nice=False))
+    percents = alt.Axis(format=".2~%", tickCount=5, minExtent=40)
+    band = alt.Chart(frame).mark_area(color=names["finished"][1], opacity=0.22, interpolate="step-after")
+    line = alt.Chart(lines).mark_line(strokeWidth=2.5, interpolate="step-after")
+    rate = alt.Y("rate:Q", title="of all turns", axis=percents, scale=alt.Scale(domain=[0, 1]))
+    tips = [
+        alt.Tooltip("candidate:Q", title=title),
+        alt.Tooltip("part:N", title=" "),
+        alt.Tooltip("rate:Q", format=".1%", title="share"),
+    ]
+    legend = alt.Legend(orient="top", title=None, symbolType="stroke", symbolStrokeWidth=3, labelLimit=200)
+    colour = alt.Color("part:N", scale=scale, legend=legend)
+    return _filling(
+        [
+            band.encode(x=x, y=alt.Y("finished_low:Q"), y2="finished_high:Q"),
+            line.encode(x=x, y=rate, color=colour, tooltip=tips),
+            *(mark for limit in limits for mark in _line(limit, "Q")),
+        ],
+        height,
+    )
 
 
 def shares(frame: pl.DataFrame, *, colour: str = STRONG) -> alt.LayerChart:
@@ -135,7 +170,7 @@ def shares(frame: pl.DataFrame, *, colour: str = STRONG) -> alt.LayerChart:
     known = frame.filter(pl.col("rate").is_not_null())
     base = alt.Chart(known if known.height else frame)
     rows = alt.Y("label:N", sort=order, title=None, axis=None, scale=alt.Scale(domain=order))
-    percents = alt.Axis(format=".0%", tickCount=4, grid=True, labelFlush=False)
+    percents = alt.Axis(format=".2~%", tickCount=4, grid=True, labelFlush=False)
     rate = alt.X("rate:Q", title=None, axis=percents, scale=_share_scale(frame))
     compared = "rate_before" in frame.columns
     lift = -ROW * 0.2 if compared else 0
@@ -166,7 +201,7 @@ def stacked(frame: pl.DataFrame, parts: Sequence[Part], words: Mapping[str, str]
         x=alt.X(
             "below:Q",
             title=None,
-            axis=alt.Axis(format=".0%", tickCount=4, labelFlush=False),
+            axis=alt.Axis(format=".2~%", tickCount=4, labelFlush=False),
             scale=alt.Scale(domain=[0, 1]),
         ),
         x2="above:Q",
@@ -309,6 +344,7 @@ def _row_axes(order: Sequence[str], words: Mapping[str, str | list[str]]) -> lis
         labelOverlap=False,
         labelFlush=False,
         labelLineHeight=13,
+        labelOffset=0 if all(isinstance(each, str) or len(each) == 1 for each in words.values()) else -6,
         ticks=False,
         domain=False,
         labelPadding=8,

@@ -4,8 +4,8 @@ A cell is one count in both windows: all turns, one reason, or one reason in one
 called one only when its interval, widened for the number of cells looked at (Bonferroni), leaves zero out.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from turnout.pipeline.analysis.compare import Arm
@@ -73,13 +73,13 @@ class Incident:
     places: tuple[Cell, ...] = ()
 
 
-def judge(whole: Cell, reasons: Sequence[Cell], places: Mapping[str, Sequence[Cell]]) -> Incident:
-    """Find the change that matters most.
+def judge(whole: Cell, reasons: Sequence[Cell], places: Callable[[str | None], Sequence[Cell]]) -> Incident:
+    """Find the change that matters most: of one reason, else of all abnormal turns, else of abnormal turns in one place.
 
     Args:
         whole: abnormal turns of all turns.
         reasons: one cell an abnormal outcome; the denominators are all turns.
-        places: by the value of a reason, its cells in every place of every dimension.
+        places: the cells of an outcome (of all abnormal turns for ``None``) in every place; asked for only when they are needed.
     """
     if whole.now.total == 0:
         return Incident(direction=Direction.NO_TURNS, whole=whole)
@@ -88,11 +88,11 @@ def judge(whole: Cell, reasons: Sequence[Cell], places: Mapping[str, Sequence[Ce
     looked_at = 1 + len(reasons)
     moved = [cell for cell in reasons if cell.decisive(looked_at)]
     reason = max(moved, key=lambda cell: (cell.excess > 0, abs(cell.excess)), default=None)
-    direction = _direction(whole, reason, looked_at)
-    if direction is Direction.SAME:
-        return Incident(direction=direction, whole=whole)
-    found = () if reason is None else places_of(reason, places.get(reason.value or "", ()))
-    return Incident(direction=direction, whole=whole, reason=reason, places=found)
+    leading = reason or (whole if whole.decisive(looked_at) else None)
+    if leading is None:
+        return _in_one_place(whole, places(None))
+    found = places_of(leading, places(leading.value))
+    return Incident(direction=_direction(leading), whole=whole, reason=reason, places=found)
 
 
 def places_of(reason: Cell, cells: Iterable[Cell]) -> tuple[Cell, ...]:
@@ -118,10 +118,18 @@ def silent(seconds_since: float, usual_gap: float | None) -> bool:
     return seconds_since > max(SILENT_SECONDS, SILENT_GAPS * usual_gap)
 
 
-def _direction(whole: Cell, reason: Cell | None, looked_at: int) -> Direction:
-    leading = reason or (whole if whole.decisive(looked_at) else None)
-    if leading is None:
-        return Direction.SAME
+def _in_one_place(whole: Cell, cells: Sequence[Cell]) -> Incident:
+    """What did not move overall may have moved in one place; a place that is new is held against everything before."""
+    known = [replace(cell, before=whole.before) if cell.new else cell for cell in cells if cell.now.total]
+    moved = [cell for cell in known if cell.decisive(len(known)) and cell.excess > 0]
+    if not moved:
+        return Incident(direction=Direction.SAME, whole=whole)
+    worst = max(moved, key=lambda cell: cell.excess)
+    told = tuple(cell for cell in cells if (cell.dimension, cell.value) == (worst.dimension, worst.value))
+    return Incident(direction=Direction.WORSE, whole=whole, places=told)
+
+
+def _direction(leading: Cell) -> Direction:
     return Direction.WORSE if leading.excess > 0 else Direction.BETTER
 
 

@@ -200,8 +200,8 @@ METRICS: Final = (
         name="refused_again",
         title="Refused again",
         definition=(
-            "Refused turns of a conversation in which an earlier turn had already been refused, of the refused turns "
-            "with a recorded conversation. Earlier refusals count from the window on."
+            "Refused turns of a conversation in which an earlier one of the counted turns had already been refused, "
+            "of the refused turns with a recorded conversation."
         ),
         unit="refused turns",
         good_direction=Good.DOWN,
@@ -244,7 +244,7 @@ METRICS: Final = (
     Metric(
         name="after_continue",
         title="How continuations end",
-        definition="Share of each outcome among the turns that continue an earlier turn, by how that one had ended.",
+        definition="Share of each outcome among the turns that continue one of the counted turns, by how that one had ended.",
         unit="continuations",
         good_direction=Good.NEITHER,
         parts=("continued_outcome", "outcome"),

@@ -1,0 +1,37 @@
+"""What the refusals page shows: loads by step and category, and what a person was left with."""
+
+from typing import Final
+
+import polars as pl
+
+from turnout.dashboards import data, frames
+from turnout.dashboards.scope import Scope
+from turnout.outcomes.verdict import Flag
+from turnout.pipeline.analysis.compare import Arm
+
+RETRIED: Final = (
+    "**Retried after a refusal**: turns in which the same request was sent again after a refusal, of all turns."
+)
+
+
+def by_step(scope: Scope) -> pl.DataFrame:
+    """The share refused, by the step that the turn ended at."""
+    found = frames.arms(data.metric("refused", scope.filters, ("step",)), "step")
+    return frames.shares(frames.step_bins(found), ordered=True)
+
+
+def categories(scope: Scope) -> pl.DataFrame:
+    """What is refused, as a share of the refused calls; a category that was not recorded is its own row."""
+    return frames.shares(frames.arms(data.metric("refusal_categories", scope.filters), "refusal_category"))
+
+
+def next_to(scope: Scope) -> pl.DataFrame:
+    """Zero output, retries, and refusals that came again, each as a share of its own whole."""
+    flags = frames.arms(data.metric("flags", scope.filters), "flag")
+    everything = frames.arm(data.metric("outcomes", scope.filters))
+    rows: frames.Arms = {
+        "refused: nothing to see": frames.arm(data.metric("refused_without_output", scope.filters)),
+        "refused: again in the conversation": frames.arm(data.metric("refused_again", scope.filters)),
+        "all turns: retried after a refusal": flags.get(Flag.RETRIED_AFTER_REFUSAL, Arm(0, everything.count)),
+    }
+    return frames.shares(rows, ordered=True)
