@@ -150,7 +150,7 @@ CAST: tuple[Agent, ...] = (
         },
         changes=(
             Change(timedelta(days=3), version="2.4.0"),
-            Change(timedelta(minutes=40), max_output_tokens=1024, weights={Ending.LENGTH: 0.45}),
+            Change(timedelta(minutes=40), max_output_tokens=1024, weights={Ending.LENGTH: 0.6}),
         ),
     ),
     Agent(

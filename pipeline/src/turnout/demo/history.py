@@ -17,6 +17,10 @@ from turnout.runtime.virtual import run_virtual
 
 DAYS = 14
 ENVIRONMENT = "production"
+RECENT = timedelta(hours=3)
+"""So far back there are as many turns as a busy day has, whatever the hour: somebody looks at them now."""
+
+_RECENT_SHARE = 1.6
 _NANOS = 1_000_000_000
 _WORKING_HOURS = range(8, 20)
 _NIGHT_HOURS = (*range(5), 22, 23)
@@ -41,6 +45,9 @@ def history(
 def _moments(
     cast: Sequence[Agent], now: datetime, days: int, scale: float, draw: random.Random
 ) -> Iterator[tuple[Agent, datetime]]:
+    for agent in cast:
+        for _ in range(round(agent.turns_a_day * scale * _RECENT_SHARE)):
+            yield agent, now - timedelta(seconds=draw.uniform(60, RECENT.total_seconds()))
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
     for agent in cast:
         for day in range(days + 1):
@@ -48,7 +55,7 @@ def _moments(
                 moment = (
                     midnight - timedelta(days=day) + timedelta(hours=_hour(agent, draw), seconds=draw.uniform(0, 3600))
                 )
-                if now - timedelta(days=days) <= moment < now - timedelta(minutes=5):
+                if now - timedelta(days=days) <= moment < now - RECENT:
                     yield agent, moment
 
 

@@ -25,7 +25,7 @@ class Tempo:
     """
 
     pace: float = 0.12
-    every_seconds: float = 0.8
+    every_seconds: float = 3.0
 
 
 WATCHED = Tempo()
