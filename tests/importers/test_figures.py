@@ -9,6 +9,7 @@ import pytest
 
 from turnout.outcomes.classify import classify
 from turnout.outcomes.facts import ToolCall, ToolStatus, TurnFacts, Usage
+from turnout.outcomes.verdict import Flag
 from turnout.pipeline.importers import KINDS, Damaged, Skipped, detect
 from turnout.pipeline.importing import import_logs
 from turnout.pipeline.lake import Lake
@@ -158,6 +159,7 @@ def test_claude_stream(files: Files, name: str) -> None:
     else:
         assert found.reasons == {"damaged_record": 1}
         assert (outcomes(found), len(found.damaged)) == ({"unknown": 1}, 1)
+        assert Flag.DAMAGED_RECORD in classify(found.turns[0]).flags
 
 
 def test_claude_stream_totals(files: Files) -> None:

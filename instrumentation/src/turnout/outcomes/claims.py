@@ -69,6 +69,9 @@ REASONS: dict[str, Said] = {
 }
 """Claim reasons by their folded spelling; anything else is unknown."""
 
+DAMAGED_RECORD = "damaged_record"
+"""The reason by which a log says of itself that a record of the turn is damaged: a remark, and no word on the end."""
+
 _SIGNALS = range(129, 193)
 _FIRST_FAILED_STATUS = 400
 _FINISH_WORDS = frozenset({FinishClass.COMPLETED, FinishClass.TOOL_CALLS})
@@ -158,7 +161,7 @@ def label(claim: Claim) -> str | None:
     """The claim as ``by:reason`` for a list of conflicts; ``None`` where it says nothing."""
     word = claim.reason or claim.status
     if word:
-        return f"{claim.by}:{word}"
+        return None if word == DAMAGED_RECORD else f"{claim.by}:{word}"
     if claim.exit_code:
         return f"{claim.by}:exit_{claim.exit_code}"
     if claim.error_type:

@@ -2,7 +2,7 @@
 
 from turnout.outcomes.budget import below_step_limit, steps_charged
 from turnout.outcomes.case import Case
-from turnout.outcomes.claims import label
+from turnout.outcomes.claims import DAMAGED_RECORD, label
 from turnout.outcomes.facts import CheckVerdict, Step
 from turnout.outcomes.finishes import read_finish
 from turnout.outcomes.providers import FinishClass
@@ -35,6 +35,8 @@ def flags_of(case: Case) -> tuple[Flag, ...]:
         found.append(Flag.USAGE_MISSING)
     if whole.used.only_aggregate:
         found.append(Flag.USAGE_ONLY_AGGREGATE)
+    if any(claim.reason == DAMAGED_RECORD for claim in turn.claims):
+        found.append(Flag.DAMAGED_RECORD)
     return tuple(found)
 
 

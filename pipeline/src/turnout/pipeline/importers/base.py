@@ -13,6 +13,7 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, Protocol, TypeAlias
 
+from turnout.outcomes import claims
 from turnout.outcomes.facts import Claim, Layer, TurnFacts
 
 SAMPLE_RECORDS = 20
@@ -39,7 +40,7 @@ class Skipped:
 
 Imported: TypeAlias = TurnFacts | Damaged | Skipped
 
-DAMAGED_RECORD = Claim(by=Layer.TRANSPORT, reason="damaged_record")
+DAMAGED_RECORD = Claim(by=Layer.TRANSPORT, reason=claims.DAMAGED_RECORD)
 """What the log itself says of a turn of which a record is damaged: no end, and that one may have been lost."""
 
 
