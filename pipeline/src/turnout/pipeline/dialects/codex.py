@@ -29,6 +29,7 @@ from turnout.pipeline.telemetry import Attributes, LogRecord, Span, SpanEvent, V
 SOURCE = "codex"
 
 _SERVICES = ("codex_", "codex-")
+_SCOPES = (*_SERVICES, "codex.")
 _TURN = "session_task.turn"
 _KEPT_SPANS = frozenset({_TURN, "run_sampling_request", "codex.sampling", "run_turn"})
 _PROMPT = "codex.user_prompt"
@@ -66,12 +67,10 @@ _DENIALS = frozenset({"denied", "abort", "rejected"})
 
 def speaks(record: Span | LogRecord) -> bool:
     """Whether a record is Codex's: by its service, its scope, or the name of its event."""
-    service = values.text(record.resource.attributes, "service.name") or ""
-    return (
-        record.scope.name.startswith((*_SERVICES, "codex."))
-        or service.startswith(_SERVICES)
-        or record.name.startswith("codex.")
-    )
+    if record.scope.name.startswith(_SCOPES) or record.name.startswith("codex."):
+        return True
+    service = record.resource.attributes.get("service.name")
+    return isinstance(service, str) and service.startswith(_SERVICES)
 
 
 def is_relevant(record: Span | LogRecord) -> bool:

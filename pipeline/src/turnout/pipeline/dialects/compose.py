@@ -111,8 +111,11 @@ def _taken_up(early: Sequence[Node], *, asked_here: bool) -> Step:
     )
 
 
-def _by_time(node: Node) -> tuple[int, int, str]:
-    return (node.span.start or 0, node.span.end or 0, node.span.span_id)
+def _by_time(node: Node) -> tuple[int, bool, int, str]:
+    """The order of requests; of two in the same instant (some clocks tick in milliseconds) the one that leaves work comes first."""
+    step = node.reading.step
+    ends = step is not None and step.error is None and not node.reading.asked
+    return (node.span.start or 0, ends, node.span.end or 0, node.span.span_id)
 
 
 def _tools_by_call(draft: Draft, calls: list[Node]) -> dict[Key | None, list[Node]]:
@@ -155,16 +158,19 @@ def _after(earlier: Node, later: Node) -> bool:
 
 def _step(index: int, group: list[Node], tools: dict[Key | None, list[Node]], draft: Draft) -> Call:
     last = group[-1]
-    step = _retold(last, draft.retold.get(last.key, []))
-    ends = (*(_attempt_end(node) for node in group[:-1]), *step.attempt_ends)
-    attempts = len(group) - 1 + (step.attempts or 1)
-    under = tuple(node for member in group for node in tools.get(member.key, []))
+    told = last.reading.step or Step()
+    inner = draft.retold.get(last.key)
+    if inner:
+        told = _retold(told, inner)
+    under = tuple(node for member in group for node in tools.get(member.key, ())) if tools else ()
+    attempts = len(group) - 1 + (told.attempts or 1)
     step = replace(
-        step,
+        told,
         index=index,
         started_at=group[0].span.start,
-        attempts=attempts if attempts > 1 else step.attempts,
-        attempt_ends=ends,
+        ended_at=last.span.end,
+        attempts=attempts if attempts > 1 else told.attempts,
+        attempt_ends=(*(_attempt_end(node) for node in group[:-1]), *told.attempt_ends),
         tool_calls=_called(under, last.reading.asked),
     )
     return Call(step, last, under)
@@ -175,12 +181,8 @@ def _attempt_end(node: Node) -> AttemptEnd:
     return AttemptEnd(reason=error.type if error else None, status=error.status if error else None, at=node.span.end)
 
 
-def _retold(node: Node, inner: list[Node]) -> Step:
+def _retold(step: Step, inner: list[Node]) -> Step:
     """A request with what the libraries below it say of the same request; several below it are its attempts."""
-    step = node.reading.step or Step()
-    step = replace(step, started_at=node.span.start, ended_at=node.span.end)
-    if not inner:
-        return step
     inner = sorted(inner, key=_by_time)
     last = inner[-1].reading.step or Step()
     ends = tuple(_attempt_end(other) for other in inner[:-1] if _failed(other))

@@ -9,7 +9,7 @@ from dataclasses import replace
 from turnout.outcomes.facts import Claim, Instant, Layer, Step, ToolCall, ToolStatus, TurnFacts, YieldRecord
 from turnout.pipeline.dialects import frameworks, vercel
 from turnout.pipeline.dialects.compose import Call, Turn
-from turnout.pipeline.dialects.values import mapping
+from turnout.pipeline.dialects.values import mapping, model
 
 _ANSWERS_SHOW = frozenset({frameworks.PYDANTIC_AI, frameworks.STRANDS, frameworks.AI_SDK, vercel.SOURCE})
 """Dialects in which every request that was answered shows something of its answer."""
@@ -22,28 +22,38 @@ _TOOL_WORDS = frozenset({"tool-calls", "tool_calls", "tool_call", "tool_use", "f
 
 def conclude(turn: Turn) -> TurnFacts:
     """The facts of one turn with what its dialect knows."""
-    facts = replace(turn.facts, steps=_cut_requests(turn))
-    facts = _cut_tools(turn, facts)
-    facts = _final_call(turn, facts)
-    facts = _waiting_for_client(turn, facts)
-    facts = _stopped_by_count(turn, facts)
-    facts = _handed_over(turn, facts)
-    return replace(facts, steps=tuple(_unproven_provider(step) for step in facts.steps))
+    facts = turn.facts
+    for rule in _RULES:
+        facts = rule(turn, facts)
+    return facts
 
 
-def _cut_requests(turn: Turn) -> tuple[Step, ...]:
+def _cut_requests(turn: Turn, facts: TurnFacts) -> TurnFacts:
     """A request of which no answer and no failure is known was cut in flight, where the dialect would have shown either."""
-    shows = turn.source in _ANSWERS_SHOW or any(_answered(call) for call in turn.calls)
-    return tuple(
-        replace(call.step, aborted=True)
-        if shows and _answered(call) is False and call.step.aborted is None
-        else call.step
-        for call in turn.calls
-    )
+    silent = [call for call in turn.calls if _answered(call) is False and call.step.aborted is None]
+    if not silent or not (turn.source in _ANSWERS_SHOW or any(_answered(call) for call in turn.calls)):
+        return facts
+    cut = {call.step.index for call in silent}
+    return replace(facts, steps=tuple(replace(s, aborted=True) if s.index in cut else s for s in facts.steps))
 
 
 def _answered(call: Call) -> bool | None:
     return call.node.reading.answered if call.node is not None else None
+
+
+def _last_finish(turn: Turn, facts: TurnFacts) -> TurnFacts:
+    """What the turn span of the AI SDK says of the last request, where that was not exported: its finish reason and its model."""
+    last = turn.calls[-1].node if turn.calls else None
+    if last is None or not last.reading.stand_in or not turn.draft.heads:
+        return facts
+    head = turn.draft.heads[0]
+    step = facts.steps[-1]
+    filled = replace(
+        step,
+        finish_reason=step.finish_reason or head.reading.finish,
+        model=step.model or model(head.span.attributes, "gen_ai.request.model"),
+    )
+    return replace(facts, steps=(*facts.steps[:-1], filled))
 
 
 def _cut_tools(turn: Turn, facts: TurnFacts) -> TurnFacts:
@@ -135,14 +145,20 @@ def _stopped_by_count(turn: Turn, facts: TurnFacts) -> TurnFacts:
     return replace(facts, claims=(Claim(by=Layer.RUNTIME, reason="step_limit", at=facts.ended_at),))
 
 
-def _unproven_provider(step: Step) -> Step:
-    """Without its provider, where that only names a client.
+def _unproven_provider(turn: Turn, facts: TurnFacts) -> TurnFacts:
+    """Steps without their provider, where that only names a client.
 
     Whatever speaks OpenAI's protocol (vLLM, Ollama, DeepSeek) is told as ``openai``, and ``length`` means another thing in each: unless
     the provider's own word is recorded, the name would prove a cut that can be continued.
     """
-    doubtful = step.provider == "openai" and step.finish_reason == "length" and step.raw_finish_reason is None
-    return replace(step, provider=None) if doubtful else step
+    del turn
+    if not any(_is_doubtful(step) for step in facts.steps):
+        return facts
+    return replace(facts, steps=tuple(replace(s, provider=None) if _is_doubtful(s) else s for s in facts.steps))
+
+
+def _is_doubtful(step: Step) -> bool:
+    return step.finish_reason == "length" and step.provider == "openai" and step.raw_finish_reason is None
 
 
 def _handed_over(turn: Turn, facts: TurnFacts) -> TurnFacts:
@@ -157,3 +173,16 @@ def _handed_over(turn: Turn, facts: TurnFacts) -> TurnFacts:
     claim = Claim(by=Layer.RUNTIME, reason="handoff", at=last.span.end)
     call_id = last.reading.tool.id if last.reading.tool else None
     return replace(facts, claims=(claim,), yield_=YieldRecord(reason="handoff", tool_call_id=call_id))
+
+
+_RULES = (
+    _cut_requests,
+    _last_finish,
+    _cut_tools,
+    _final_call,
+    _waiting_for_client,
+    _stopped_by_count,
+    _handed_over,
+    _unproven_provider,
+)
+"""In this order: a call that waits is found before the loop's end is explained, and whose word a finish is comes last."""

@@ -11,11 +11,11 @@
 | | | cancelled | nothing: the last request has no response, the turn no ``final_result`` | |
 | Strands 1 | ``strands.telemetry.tracer`` | end of the turn | ``finish_reason`` of the event ``gen_ai.choice`` on ``invoke_agent`` (latest: of the output messages in ``gen_ai.client.inference.operation.details``) | status OK on a limit |
 | | | cancelled | ``strands.cancellation.type`` | status UNSET |
-| | | tool error | ``gen_ai.tool.status`` | absent, with status UNSET, on a call that was cut off |
+| | | tool error | ``gen_ai.tool.status`` | absent on a call that was cut off, whose span may even be OK |
 | Google ADK 2 | ``gcp.vertex.agent`` | conversation | ``gcp.vertex.agent.session_id`` | ``call_llm`` holds ``generate_content``: one request |
 | | | hand-over | tool ``transfer_to_agent`` | the other agent hangs below the first |
 | Microsoft agent framework 1 | ``agent_framework`` | finish reason | a JSON array in text | also on the turn span |
-| AI SDK 7 | ``gen_ai`` | step | ``agent_step`` is machinery, ``chat`` below it is the request | finish reasons are the SDK's own words |
+| AI SDK 7 | ``gen_ai`` | step | ``chat``; ``agent_step`` around it is machinery | a stream without an end exports no ``chat``: the step stands for it. Finish reasons are the SDK's own words |
 | | | step limit | turn span ends without error on ``tool-calls`` | so does a stop by a certain tool |
 | OTel contrib openai-agents 0.1 | ``opentelemetry.instrumentation.openai_agents`` | envelope | ``invoke_agent`` of kind SERVER | no finish reasons for Responses |
 """
@@ -25,7 +25,7 @@ from dataclasses import replace
 from turnout.outcomes.facts import Claim, Layer, ToolCall, ToolStatus
 from turnout.pipeline.dialects import errors, genai, values
 from turnout.pipeline.dialects.reading import ANYONE, Reading, Role
-from turnout.pipeline.telemetry import Span, SpanStatus
+from turnout.pipeline.telemetry import Span
 
 PYDANTIC_AI = "pydantic_ai"
 STRANDS = "strands"
@@ -41,6 +41,7 @@ _AGGREGATED = {
     )
     for field, names in genai.USAGE.items()
 }
+_STRANDS_TOOL_STATUS = ("gen_ai.tool.status", "tool.status")
 _STRANDS_CLAIMS = {
     "end_turn": "end_turn",
     "stop_sequence": "end_turn",
@@ -65,7 +66,8 @@ def pydantic_ai(span: Span) -> Reading | None:
         case Role.AGENT:
             return _pydantic_turn(span, read)
         case Role.TOOL:
-            return replace(read, tool=_pydantic_tool(span, read.tool or ToolCall()))
+            read.tool = _pydantic_tool(span, read.tool or ToolCall())
+            return read
         case _:
             return read
 
@@ -81,13 +83,11 @@ def _pydantic_role(name: str) -> Role | None:
 def _pydantic_turn(span: Span, read: Reading) -> Reading:
     returned = "final_result" in span.attributes
     claims = read.claims or ((genai.runtime_claim("completed", span),) if returned else ())
-    return replace(
-        read,
-        agent=read.agent or values.text(span.attributes, "agent_name"),
-        usage=values.usage(span.attributes, _AGGREGATED) or read.usage,
-        returned=returned,
-        claims=claims,
-    )
+    read.agent = read.agent or values.text(span.attributes, "agent_name")
+    read.usage = values.usage(span.attributes, _AGGREGATED) or read.usage
+    read.returned = returned
+    read.claims = claims
+    return read
 
 
 def _pydantic_tool(span: Span, tool: ToolCall) -> ToolCall:
@@ -113,10 +113,9 @@ def strands(span: Span) -> Reading | None:
     if (
         role is Role.TOOL
         and read.tool is not None
-        and "gen_ai.tool.status" not in span.attributes
-        and span.status is SpanStatus.UNSET
+        and not any(name in span.attributes for name in _STRANDS_TOOL_STATUS)
     ):
-        return replace(read, tool=replace(read.tool, status=ToolStatus.RUNNING))
+        read.tool = replace(read.tool, status=ToolStatus.RUNNING)
     if role is not Role.AGENT:
         return read
     kind = values.text(span.attributes, "strands.cancellation.type")
@@ -161,6 +160,9 @@ def ai_sdk(span: Span) -> Reading | None:
     role = genai.role_of(span.attributes)
     if role is None:
         return None
+    if values.text(span.attributes, "gen_ai.operation.name") == "agent_step":
+        step = genai.by_role(span, Role.CALL, AI_SDK)
+        return timed_out(span, replace(step, stand_in=True, answered=None))
     return timed_out(span, genai.by_role(span, role, AI_SDK))
 
 

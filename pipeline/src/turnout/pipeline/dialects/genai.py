@@ -21,7 +21,6 @@
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 
 from turnout.outcomes.facts import Claim, Layer, Step, ToolCall, ToolStatus
 from turnout.pipeline.dialects import errors, values
@@ -102,7 +101,9 @@ def by_role(span: Span, role: Role, source: str) -> Reading:
         Role.RUN: agent,
     }
     read = reader.get(role, inner)(span, source)
-    return read if read.role is Role.TOOL else replace(read, role=role)
+    if read.role is not Role.TOOL:
+        read.role = role
+    return read
 
 
 def inner(span: Span, source: str) -> Reading:
@@ -110,7 +111,9 @@ def inner(span: Span, source: str) -> Reading:
     operation = (values.text(span.attributes, "gen_ai.operation.name") or "").lower()
     if operation in _HANDOFFS:
         to = values.text(span.attributes, "gen_ai.handoff.to_agent") or ANYONE
-        return replace(tool(span, source), handoff_to=to, role=Role.TOOL)
+        read = tool(span, source)
+        read.handoff_to = to
+        return read
     return Reading(role=Role.INNER, source=source, conversation_id=values.text(span.attributes, *CONVERSATION))
 
 
@@ -245,3 +248,12 @@ def _reply(span: Span) -> Reply | None:
 def runtime_claim(reason: str, span: Span) -> Claim:
     """A claim that the runtime makes at the end of a span."""
     return Claim(by=Layer.RUNTIME, reason=reason, at=span.end)
+
+
+_READERS: Mapping[Role, Callable[[Span, str], Reading]] = {
+    Role.CALL: call,
+    Role.TOOL: tool,
+    Role.AGENT: agent,
+    Role.RUN: agent,
+    Role.INNER: inner,
+}

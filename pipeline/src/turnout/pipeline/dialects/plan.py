@@ -13,7 +13,7 @@ The rules, for every dialect that tells its turns by spans:
 
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from turnout.outcomes.facts import Claim, FinishCheck
 from turnout.pipeline.dialects.reading import ANYONE, Node, Role
@@ -59,6 +59,7 @@ class Plan:
     def __init__(self, nodes: Iterable[Node], tree: Tree) -> None:
         self._tree = tree
         self._nodes = {node.key: node for node in nodes}
+        self._drop_stand_ins()
         self._by_role: dict[Role, list[Node]] = defaultdict(list)
         for key in sorted(self._nodes, key=self._order):
             self._by_role[self._nodes[key].reading.role].append(self._nodes[key])
@@ -69,6 +70,15 @@ class Plan:
         self._place_tools()
         self._place_inner()
         self._settle_heads()
+
+    def _drop_stand_ins(self) -> None:
+        """Steps of a runtime below which the request itself is told are machinery."""
+        for node in self._nodes.values():
+            if node.reading.role is Role.CALL and not node.reading.stand_in:
+                for above in self._tree.ancestors(node.span):
+                    held = self._nodes.get((above.trace_id, above.span_id))
+                    if held is not None and held.reading.stand_in:
+                        held.reading = replace(held.reading, role=Role.INNER)
 
     def _order(self, key: Key) -> tuple[int, str, str]:
         return (self._nodes[key].span.start or 0, *key)

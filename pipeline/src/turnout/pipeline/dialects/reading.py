@@ -26,9 +26,12 @@ ANYONE = "?"
 """The agent of a hand-over that does not name it: the next one."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, eq=False)
 class Reading:
-    """One span as its dialect understands it; what does not belong to the role stays empty."""
+    """One span as its dialect understands it; what does not belong to the role stays empty.
+
+    It is filled in while its group is read and never kept, so it can change: copies of it would be what takes the time.
+    """
 
     role: Role
     source: str
@@ -46,6 +49,8 @@ class Reading:
     returned: bool = False
     """The runtime says that the run returned its result."""
     step: Step | None = None
+    stand_in: bool = False
+    """A request only where no other below it is: the runtime's own step, whose request may not be exported."""
     asked: tuple[ToolCall, ...] = ()
     """The tool calls that the response of a model request asks for."""
     answered: bool | None = None

@@ -33,9 +33,11 @@ def text(attributes: Attributes, *names: str) -> str | None:
 def whole(attributes: Attributes, *names: str) -> int | None:
     """The first of the attributes that holds a whole number of zero or more, as a number or as text."""
     for name in names:
-        number = _whole(attributes.get(name))
-        if number is not None and number >= 0:
-            return number
+        value = attributes.get(name)
+        if value is not None:
+            number = value if type(value) is int else _whole(value)
+            if number is not None and number >= 0:
+                return number
     return None
 
 
@@ -149,5 +151,5 @@ def instant(attributes: Attributes, *names: str) -> Instant | None:
 
 def usage(attributes: Attributes, names: Mapping[str, Names]) -> Usage | None:
     """Token counts under the given names, keyed by the field of `Usage`; ``None`` where there is none."""
-    counts = {field: whole(attributes, *known) for field, known in names.items()}
-    return Usage(**counts) if any(count is not None for count in counts.values()) else None
+    counts = {field: count for field, known in names.items() if (count := whole(attributes, *known)) is not None}
+    return Usage(**counts) if counts else None
