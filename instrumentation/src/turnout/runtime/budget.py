@@ -32,7 +32,7 @@ def _used(facts: TurnFacts, now: Instant) -> Iterator[tuple[BudgetKind, float]]:
     yield BudgetKind.STEPS, sum(1 for step in facts.steps if step.finish_reason or step.raw_finish_reason)
     yield BudgetKind.TOOL_CALLS, _calls(facts)
     yield BudgetKind.TOKENS, sum(_tokens(facts))
-    yield BudgetKind.TIME, (now - (facts.started_at or now)) / _NANOS
+    yield BudgetKind.TIME, 0.0 if facts.started_at is None else (now - facts.started_at) / _NANOS
     yield BudgetKind.COST, sum(step.cost_usd or 0.0 for step in facts.steps)
 
 
@@ -50,7 +50,8 @@ def left(total: Limits, turns: Sequence[TurnFacts]) -> Limits | None:
     """What several turns together leave of a total; None where one of its limits is used up."""
     used: dict[BudgetKind, float] = dict.fromkeys(BudgetKind, 0.0)
     for facts in turns:
-        for kind, amount in _used(facts, facts.ended_at or facts.started_at or 0):
+        until = facts.ended_at if facts.ended_at is not None else facts.started_at
+        for kind, amount in _used(facts, until if until is not None else 0):
             used[kind] += amount
     rest = {kind: limit - used[kind] for kind, limit in _allowed(total).items() if limit is not None}
     return None if any(amount <= 0 for amount in rest.values()) else _limits(rest)
