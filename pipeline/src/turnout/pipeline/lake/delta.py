@@ -89,6 +89,23 @@ class Table:
         """The version this handle stands at."""
         return self._handle.version()
 
+    @property
+    def lacks_columns(self) -> bool:
+        """Whether an older turnout made it."""
+        return bool(self._missing())
+
+    def add_columns(self) -> None:
+        """Add the columns that it lacks; files that are there already read as null in them."""
+        missing = self._missing()
+        if missing:
+            self._handle.alter.add_columns(missing)
+            self._handle.alter.set_table_properties({_SCHEMA_KEY: str(SCHEMA_VERSION)}, raise_if_not_exists=False)
+            self.refresh()
+
+    def _missing(self) -> list[Field]:
+        known = {field.name for field in self._handle.schema().fields}
+        return [field for field in _schema_of(TABLES[self.name]).fields if field.name not in known]
+
     def refresh(self) -> None:
         """Bring the handle up to the newest version."""
         try:

@@ -4,7 +4,7 @@ One write makes for each date one file in each of the tables it touches, all wit
 steps of a turn are in the file of the same date and group, and no search is needed.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
@@ -54,6 +54,20 @@ class Snapshot:
     def files(self, table: str) -> tuple[DataFile, ...]:
         """The files of one table, none for a table that does not exist yet."""
         return self.tables.get(table, ())
+
+
+def at_places(
+    files: Iterable[DataFile], turns: Iterable[DataFile], places: Collection[tuple[str, str]]
+) -> tuple[DataFile, ...]:
+    """The files of another table that may hold what belongs to the turns at some places.
+
+    Args:
+        files: of the other table.
+        turns: all files of `turns`.
+        places: dates and groups; a file whose own group no file of `turns` has was laid out by another writer, and may hold anything.
+    """
+    known = {(file.date, file.group) for file in turns}
+    return tuple(file for file in files if (file.date, file.group) in places or (file.date, file.group) not in known)
 
 
 def day_of(date: str) -> tuple[int, int]:

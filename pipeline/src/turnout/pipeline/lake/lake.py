@@ -3,28 +3,37 @@
 import json
 import time
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from typing import Final, TypeVar
 
 import polars as pl
+import structlog
 
 from turnout.outcomes.facts import Instant, TurnFacts
-from turnout.pipeline.lake.compaction import COLD, Target
+from turnout.pipeline.lake import upkeep
+from turnout.pipeline.lake.compaction import COLD, HOT, Target
 from turnout.pipeline.lake.delta import Table
 from turnout.pipeline.lake.errors import ConflictError, LakeError
 from turnout.pipeline.lake.files import Snapshot
 from turnout.pipeline.lake.parquet import Namer
 from turnout.pipeline.lake.reading import Reader
 from turnout.pipeline.lake.store import FolderStore
-from turnout.pipeline.lake.writing import Position, Reached, Writer, Written, append
+from turnout.pipeline.lake.tables import append
+from turnout.pipeline.lake.upkeep import Swept
+from turnout.pipeline.lake.verify import Problem, verify
+from turnout.pipeline.lake.writing import Position, Reached, Writer, Written
 from turnout.pipeline.rows import ClassifiedTurn
 from turnout.pipeline.schema import LEDGER
 
 Clock = Callable[[], Instant]
 
 _TRIES: Final = 20
+_COMPACT_EVERY: Final = 8
+_SWEEP_EVERY: Final = 200
+_log: structlog.stdlib.BoundLogger = structlog.get_logger("turnout.lake")
 _T = TypeVar("_T")
 
 
@@ -48,6 +57,7 @@ class Lake:
         self._reached = reached
         self._reader = Reader(store)
         self._writer: Writer | None = None
+        self._writes = 0
 
     @classmethod
     def open(
@@ -99,7 +109,9 @@ class Lake:
         Raises:
             LakeError: when the lake cannot be written.
         """
-        return self._alone(lambda writer: writer.write(turns, position, supersedes))
+        written = self._alone(lambda writer: writer.write(turns, position, supersedes))
+        self._look_after()
+        return written
 
     def position(self, journal: str) -> int | None:
         """Up to where a journal is in the lake."""
@@ -127,20 +139,57 @@ class Lake:
             append(self._store, Table.make("ledger", self._store), frame, self._namer)
 
     def compact(self, target: Target = COLD) -> int:
-        """Put small groups of files together; says how many groups were merged.
+        """Put small groups of files together; says how many were merged.
 
         Raises:
             LakeError: when the lake cannot be written.
         """
-        return self._alone(lambda writer: writer.compact(target))
+        return self._alone(lambda writer: upkeep.compact(writer, target))
 
-    def tidy(self) -> None:
-        """Make checkpoints of the logs and drop what has outlived its retention."""
-        self._alone(lambda writer: writer.tidy_logs())
+    def retain(self, first_dates: Mapping[str, str]) -> int:
+        """Take out of each table what is of dates before its first date (YYYY-MM-DD, by table); says how many turns went.
+
+        Raises:
+            LakeError: when the lake cannot be written.
+        """
+        return self._alone(lambda writer: upkeep.retain(writer.tables, first_dates))
+
+    def forget(self, *, conversation_id: str | None = None, user_id: str | None = None) -> int:
+        """Take out every turn of a conversation and of a person; says how many went. The files go with the next `sweep`.
+
+        Raises:
+            LakeError: when the lake cannot be written.
+        """
+        gone = 0
+        for column, value in (("conversation_id", conversation_id), ("user_id", user_id)):
+            if value is not None:
+                gone += self._alone(partial(upkeep.forget, column=column, value=value))
+        return gone
+
+    def verify(self) -> Iterator[Problem]:
+        """Count everything again and give what does not add up; reads the whole lake, one group of files at a time."""
+        return verify(self._store)
+
+    def sweep(self, grace: Instant = upkeep.GRACE) -> Swept:
+        """Delete files that no version has needed for a grace, and drop old logs."""
+        with self._store.lock():
+            self._writing().tables.tidy()
+            return upkeep.sweep(self._store, self._clock(), grace)
 
     def snapshot(self) -> Snapshot:
         """One consistent state: whole turns only, never two rows for one segment."""
         return self._reader.snapshot()
+
+    def _look_after(self) -> None:
+        """Merge and clean up now and then; what could not be done now is done another time."""
+        self._writes += 1
+        try:
+            if self._writes % _COMPACT_EVERY == 0:
+                self.compact(HOT)
+            if self._writes % _SWEEP_EVERY == 0:
+                self.sweep()
+        except LakeError as error:
+            _log.warning("lake_not_looked_after", lake=self.root, reason=str(error))
 
     def _alone(self, change: Callable[[Writer], _T]) -> _T:
         """Change the lake while other writers wait; where they cannot be made to, do it again until it takes hold."""

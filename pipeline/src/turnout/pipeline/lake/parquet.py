@@ -9,6 +9,7 @@ from typing import Any, Final
 import polars as pl
 
 from turnout.pipeline.lake.files import DataFile, data_file
+from turnout.pipeline.schema import TABLES
 
 BOUNDED: Final[Mapping[str, tuple[str, ...]]] = {
     "turns": ("started_at", "ended_at", "last_seen_at", "updated_at"),
@@ -28,6 +29,13 @@ class NewFile:
 
     file: DataFile
     stats: str
+
+
+def complete(table: str, frame: pl.DataFrame) -> pl.DataFrame:
+    """Every column of the schema but the date, in its order; what an older file does not know is null."""
+    columns = {column: kind for column, kind in TABLES[table].items() if column != "date"}
+    missing = [pl.lit(None, kind).alias(column) for column, kind in columns.items() if column not in frame.columns]
+    return frame.with_columns(missing).select(list(columns))
 
 
 def encode(table: str, frame: pl.DataFrame) -> bytes:

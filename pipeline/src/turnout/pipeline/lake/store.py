@@ -5,7 +5,7 @@ A store puts whole new files and never changes one; what is part of the lake is 
 
 import fcntl
 import os
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -56,6 +56,33 @@ class FolderStore:
     def local(self, table: str, path: str) -> str:
         """A local path with the bytes of a file of the lake."""
         return f"{self.root}/{table}/{path}"
+
+    def data_files(self, table: str) -> Iterator[str]:
+        """The Parquet files in the folder of a table, part of the lake or not, relative to the table."""
+        folder = Path(self.root, table)
+        return (
+            path.relative_to(folder).as_posix() for path in folder.rglob("*.parquet") if "_delta_log" not in path.parts
+        )
+
+    def delete(self, path: str) -> int:
+        """Delete one file, named from the root; says how large it was."""
+        target = Path(self.root, path)
+        size = target.stat().st_size
+        target.unlink()
+        return size
+
+    def keep(self, name: str, data: bytes) -> None:
+        """Write a small file of our own at the root, whole or not at all."""
+        draft = Path(self.root, f"{name}.new")
+        draft.write_bytes(data)
+        draft.replace(Path(self.root, name))
+
+    def kept(self, name: str) -> bytes | None:
+        """What `keep` wrote last."""
+        try:
+            return Path(self.root, name).read_bytes()
+        except FileNotFoundError:
+            return None
 
     def seal(self, table: str) -> None:
         """Wait until the names of the newest files and commits of a table are on disk."""

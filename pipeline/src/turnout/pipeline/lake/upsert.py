@@ -5,7 +5,7 @@ of arrival does not count. A turn whose merged facts are the stored ones changes
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import TypeAlias
@@ -88,6 +88,23 @@ def plan_upsert(
         replaced=replaced,
         marked=tuple((row, row.turn_id in last) for row in kept if row.last_segment != (row.turn_id in last)),
         unchanged=len(arrived) - len(changed),
+    )
+
+
+def plan_removal(ids: Collection[str], stored: Mapping[str, Stored]) -> Plan:
+    """Take turns away for good.
+
+    Args:
+        ids: of the turns.
+        stored: by turn id, these turns and every other segment of their roots.
+    """
+    kept = [row for row in stored.values() if row.turn_id not in ids]
+    last = _last_segments((), kept)
+    return Plan(
+        written=(),
+        replaced=tuple(row for row in stored.values() if row.turn_id in ids),
+        marked=tuple((row, row.turn_id in last) for row in kept if row.last_segment != (row.turn_id in last)),
+        unchanged=0,
     )
 
 

@@ -12,7 +12,7 @@ from turnout.outcomes.facts import TurnFacts
 from turnout.outcomes.verdict import Verdict
 from turnout.pipeline.codec import decode_turn
 from turnout.pipeline.lake import DataFile, Lake, Snapshot
-from turnout.pipeline.lake.files import ended_within, micros, started_within
+from turnout.pipeline.lake.files import at_places, ended_within, micros, started_within
 from turnout.pipeline.query.conditions import narrowed
 from turnout.pipeline.query.engine import Engine, resource
 from turnout.pipeline.query.errors import QueryError
@@ -148,13 +148,14 @@ class Warehouse:
 
     def _detail(self, snapshot: Snapshot, row: dict[str, object]) -> TurnDetail:
         facts = decode_turn(str(row["facts"]).encode()).turn
-        group, date = str(row.pop("file_group")), row["date"]
+        group, date = str(row.pop("file_group")), str(row["date"])
+        turns = snapshot.files("turns")
         about = {
-            table: self._paths(table, (f for f in snapshot.files(table) if (f.date, f.group) == (date, group)))
+            table: self._paths(table, at_places(snapshot.files(table), turns, {(date, group)}))
             for table in ("steps", "tool_calls")
         }
         one = {"turn_id": row["turn_id"]}
-        whole = {"turns": self._paths("turns", snapshot.files("turns"))}
+        whole = {"turns": self._paths("turns", turns)}
         return TurnDetail(
             row=row,
             facts=facts,
@@ -182,7 +183,7 @@ class Warehouse:
         places = {(file.date, file.group) for file in turns}
         chosen = {"turns": turns, "ledger": snapshot.files("ledger")}
         for table in ("steps", "tool_calls"):
-            chosen[table] = tuple(file for file in snapshot.files(table) if (file.date, file.group) in places)
+            chosen[table] = at_places(snapshot.files(table), snapshot.files("turns"), places)
         return {table: self._paths(table, files) for table, files in chosen.items()}
 
     def _paths(self, table: str, files: Iterable[DataFile]) -> list[str]:

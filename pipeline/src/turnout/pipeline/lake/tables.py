@@ -1,0 +1,104 @@
+"""The three tables that hold turns, opened together for one writer.
+
+A change commits the children first and `turns` last, naming their versions. Whatever a dead writer left behind between the two is
+taken away before the next change.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Final
+
+import polars as pl
+
+from turnout.pipeline.lake.delta import Table
+from turnout.pipeline.lake.files import DataFile
+from turnout.pipeline.lake.parquet import Namer, NewFile, complete, describe, encode, name_of
+from turnout.pipeline.lake.reading import NAMED
+from turnout.pipeline.lake.store import FolderStore
+from turnout.pipeline.lake.upsert import Place
+
+CHILDREN: Final = ("steps", "tool_calls")
+_ORDER: Final = {"turns": "started_at", "steps": "turn_started_at", "tool_calls": "turn_started_at"}
+
+
+class Tables:
+    """Handles on `turns`, `steps` and `tool_calls`, and the ways to read and write their files."""
+
+    def __init__(self, store: FolderStore, namer: Namer) -> None:
+        """Open them; made empty, or given the columns that an older turnout did not know."""
+        store.prepare()
+        self.store = store
+        self.namer = namer
+        self._tables = {name: Table.make(name, store) for name in (*CHILDREN, "turns")}
+        self._add_columns()
+
+    @property
+    def turns(self) -> Table:
+        """The table whose commits decide what the lake holds."""
+        return self._tables["turns"]
+
+    def __getitem__(self, name: str) -> Table:
+        return self._tables[name]
+
+    def settle(self) -> None:
+        """Bring the handles up to date, and take away what a write left behind that never came to its `turns` commit."""
+        for table in self._tables.values():
+            table.refresh()
+        for name, application in NAMED.items():
+            named = self.turns.transaction(application) or 0
+            if self._tables[name].version != named:
+                self._tables[name].return_to(named)
+
+    def names(self) -> dict[str, int]:
+        """The versions that a `turns` commit names."""
+        return {application: self._tables[name].version for name, application in NAMED.items()}
+
+    def read(self, name: str, file: DataFile) -> pl.DataFrame:
+        """The rows of one file, without the date that its path holds."""
+        return complete(name, pl.read_parquet(self.store.local(name, file.path), hive_partitioning=False))
+
+    def put(self, name: str, place: Place, frame: pl.DataFrame) -> NewFile:
+        """Write the rows of one group, sorted by time, ready to be committed."""
+        date, group = place
+        return put(
+            self.store, name, name_of(date, group, self.namer()), date, frame.sort(_ORDER[name], maintain_order=True)
+        )
+
+    def rewritten(
+        self, name: str, files: Sequence[DataFile], gone: Collection[str], marks: Mapping[str, bool]
+    ) -> list[NewFile]:
+        """The files without the rows of turns that are gone, and with new marks; one without rows is left out."""
+        rests = ((file, without(self.read(name, file), gone, marks)) for file in files)
+        return [self.put(name, (file.date, file.group), rest) for file, rest in rests if rest.height]
+
+    def tidy(self) -> None:
+        """Make checkpoints and drop what of the logs has outlived its retention."""
+        for table in self._tables.values():
+            table.tidy()
+
+    def _add_columns(self) -> None:
+        if any(table.lacks_columns for table in self._tables.values()):
+            self.settle()
+            for table in self._tables.values():
+                table.add_columns()
+            self.turns.commit(transactions=self.names())
+
+
+def without(rows: pl.DataFrame, gone: Collection[str], marks: Mapping[str, bool]) -> pl.DataFrame:
+    """The rows of a file but those of turns that are gone, with new marks of the last segment."""
+    kept = rows.filter(~pl.col("turn_id").is_in(list(gone)))
+    if not marks:
+        return kept
+    mark = pl.col("turn_id").replace_strict(dict(marks), default=None, return_dtype=pl.Boolean)
+    return kept.with_columns(last_segment=pl.coalesce(mark, pl.col("last_segment")))
+
+
+def put(store: FolderStore, table: str, path: str, date: str, frame: pl.DataFrame) -> NewFile:
+    """Write one file, ready to be committed."""
+    data = encode(table, frame)
+    store.put(table, path, data)
+    return describe(table, path, date, frame, len(data))
+
+
+def append(store: FolderStore, table: Table, frame: pl.DataFrame, namer: Namer) -> None:
+    """Add rows to a table that stands for itself."""
+    table.commit([put(store, table.name, name_of("", namer(), namer()), "", frame)])

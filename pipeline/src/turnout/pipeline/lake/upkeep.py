@@ -1,0 +1,137 @@
+"""Looking after a lake: merging files, keeping by age, forgetting a person, deleting files that nobody needs any more."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import polars as pl
+
+from turnout.outcomes.facts import Instant
+from turnout.pipeline.lake.compaction import Target, mergers, places_of
+from turnout.pipeline.lake.delta import Table
+from turnout.pipeline.lake.reading import NAMED
+from turnout.pipeline.lake.store import FolderStore
+from turnout.pipeline.lake.tables import CHILDREN, Tables
+from turnout.pipeline.lake.upsert import Place, plan_removal
+from turnout.pipeline.lake.writing import Writer
+from turnout.pipeline.schema import TABLES
+
+GRACE: Final = 3600 * 1_000_000_000
+"""How long files stay after no version needs them: no reader holds a snapshot for so long."""
+
+_SEEN: Final = "_turnout_unneeded.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Swept:
+    """Files that no version needs: deleted ones, and those whose grace is not over."""
+
+    deleted: int
+    deleted_bytes: int
+    waiting: int
+
+
+def compact(writer: Writer, target: Target) -> int:
+    """Put groups of files together; says how many were merged.
+
+    Raises:
+        ConflictError: when another writer committed meanwhile.
+    """
+    writer.tables.settle()
+    merged = 0
+    for places in list(mergers(writer.tables.turns.files(), target)):
+        _merge(writer, places)
+        merged += len(places)
+    return merged
+
+
+def _merge(writer: Writer, places: Sequence[Place]) -> None:
+    """One set of groups of one date becomes one group, in all three tables."""
+    tables, place = writer.tables, (places[0][0], writer.tables.namer())
+    for name in (*CHILDREN, "turns"):
+        held = places_of(tables[name].files())
+        old = [held[one] for one in places if one in held]
+        if not old:
+            continue
+        rows = pl.concat([tables.read(name, file) for file in old])
+        new = tables.put(name, place, rows)
+        writer.reached(f"{name} merged")
+        tables[name].commit([new], old, transactions=tables.names() if name == "turns" else None, rearranged=True)
+        if name == "turns":
+            writer.lookup.note(place, pl.concat([rows["turn_id"], rows["root_turn_id"]]))
+
+
+def retain(tables: Tables, first_dates: Mapping[str, str]) -> int:
+    """Take out of each table the files of dates before its first; says how many turns went.
+
+    Steps and tool calls never outlive their turns.
+
+    Raises:
+        ConflictError: when another writer committed meanwhile.
+    """
+    tables.settle()
+    turns_from = first_dates.get("turns", "")
+    old_turns = [file for file in tables.turns.files() if file.date < turns_from]
+    for name in CHILDREN:
+        first = max(turns_from, first_dates.get(name, ""))
+        old = [file for file in tables[name].files() if file.date < first]
+        if old:
+            tables[name].commit(removed=old)
+    tables.turns.commit(removed=old_turns, transactions=tables.names())
+    return sum(file.rows for file in old_turns)
+
+
+def forget(writer: Writer, column: str, value: str) -> int:
+    """Take out every turn of one conversation or person, with its steps and tool calls; says how many turns went.
+
+    Raises:
+        ConflictError: when another writer committed meanwhile.
+    """
+    writer.tables.settle()
+    ids = _ids_with(writer.tables, column, value)
+    if ids:
+        writer.change(plan_removal(ids, writer.stored(ids)))
+    return len(ids)
+
+
+def _ids_with(tables: Tables, column: str, value: str) -> set[str]:
+    found: set[str] = set()
+    for file in tables.turns.files():
+        path = tables.store.local("turns", file.path)
+        rows = pl.scan_parquet(path, hive_partitioning=False).filter(pl.col(column) == value).select("turn_id")
+        found.update(rows.collect()["turn_id"])
+    return found
+
+
+def sweep(store: FolderStore, now: Instant, grace: Instant = GRACE) -> Swept:
+    """Delete the files that no version needs and that were found so at least a grace ago.
+
+    To be called while no other writer is at work: a file that waits for its commit looks as if nobody needed it.
+    """
+    seen = _seen(store)
+    unneeded = {path: seen.get(path, now) for path in _unneeded(store)}
+    due = [path for path, first_seen in unneeded.items() if now - first_seen >= grace]
+    size = sum(store.delete(path) for path in due)
+    waiting = {path: first_seen for path, first_seen in unneeded.items() if path not in set(due)}
+    store.keep(_SEEN, json.dumps(waiting).encode())
+    return Swept(len(due), size, len(waiting))
+
+
+def _seen(store: FolderStore) -> dict[str, Instant]:
+    kept = store.kept(_SEEN)
+    seen: dict[str, Instant] = {} if kept is None else json.loads(kept)
+    return seen
+
+
+def _unneeded(store: FolderStore) -> Iterable[str]:
+    turns = Table.find("turns", store)
+    for name in TABLES:
+        newest = Table.find(name, store)
+        if newest is None:
+            continue
+        needed = {file.path for file in newest.files()}
+        if turns is not None and name in NAMED:
+            named = Table.find(name, store, turns.transaction(NAMED[name]) or 0)
+            needed |= {file.path for file in (named.files() if named is not None else ())}
+        yield from (f"{name}/{path}" for path in store.data_files(name) if path not in needed)
