@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from turnout.outcomes.classify import classify
 from turnout.outcomes.facts import (
     AttemptEnd,
     CheckVerdict,
@@ -25,6 +26,7 @@ from turnout.outcomes.facts import (
 )
 from turnout.outcomes.instants import parse_instant
 from turnout.pipeline.importers import KINDS, Damaged, Imported
+from turnout.pipeline.importers.base import DAMAGED_RECORD
 
 Lines = Callable[..., Path]
 Line = dict[str, Any]
@@ -101,7 +103,7 @@ def test_one_message_over_several_lines_is_one_step(lines: Lines) -> None:
     usage = Usage(input_tokens=3, output_tokens=9, cache_read_tokens=7, cache_write_tokens=2)
     assert read(path) == [
         TurnFacts(
-            turn_id="claude-code:p1",
+            turn_id="claude-code:m1",
             conversation_id="s1",
             agent="claude-code",
             agent_version="2.1.0",
@@ -151,6 +153,21 @@ def test_one_message_over_several_lines_is_one_step(lines: Lines) -> None:
     ]
 
 
+def test_a_session_that_was_copied_is_the_same_turns(lines: Lines) -> None:
+    """A resumed session stands again in another file, under other ids of lines and session; its messages keep theirs."""
+    one = lines("s1.jsonl", prompt("p1", None, 1), answer("a1", "p1", 2, "m1", say("hi"), stop="end_turn"))
+    copied = [prompt("p9", None, 1), answer("a9", "p9", 2, "m1", say("hi"), stop="end_turn")]
+    two = lines("s2.jsonl", *({**line_, "sessionId": "s2"} for line_ in copied))
+    assert [turn.turn_id for path in (one, two) for turn in turns(path)] == ["claude-code:m1", "claude-code:m1"]
+
+
+def test_a_prompt_that_nothing_answered_is_named_by_itself(lines: Lines) -> None:
+    """A turn that died before its first answer is a turn without steps."""
+    assert [(turn.turn_id, turn.steps) for turn in turns(lines("s1.jsonl", prompt("p1", None, 1)))] == [
+        ("claude-code:p1", ())
+    ]
+
+
 def test_a_null_stop_reason_is_not_recorded(lines: Lines) -> None:
     """A transcript that ends in null says nothing about the end: no finish reason, no end time, no claim."""
     (turn,) = turns(lines("s1.jsonl", prompt("p1", None, 1), answer("a1", "p1", 2, "m1", say("well"))))
@@ -171,7 +188,7 @@ def test_the_next_prompt_ends_the_turn_before(lines: Lines) -> None:
         answer("a2", "p2", 6, "m2", say("yes"), stop="end_turn"),
     )
     found = [(turn.turn_id, [step.message_id for step in turn.steps], turn.ended_at) for turn in turns(path)]
-    assert found == [("claude-code:p1", ["m1"], at(2)), ("claude-code:p2", ["m2"], at(6))]
+    assert found == [("claude-code:m1", ["m1"], at(2)), ("claude-code:m2", ["m2"], at(6))]
 
 
 def test_a_prompt_that_was_taken_back_is_no_turn(lines: Lines) -> None:
@@ -184,7 +201,7 @@ def test_a_prompt_that_was_taken_back_is_no_turn(lines: Lines) -> None:
         prompt("p3", "a1", 4, "right"),
         answer("a2", "p3", 5, "m2", say("yes"), stop="end_turn"),
     )
-    assert [turn.turn_id for turn in turns(path)] == ["claude-code:p1", "claude-code:p3"]
+    assert [turn.turn_id for turn in turns(path)] == ["claude-code:m1", "claude-code:m2"]
 
 
 def test_the_interrupt_marker_is_a_stop_of_the_user(lines: Lines) -> None:
@@ -236,12 +253,6 @@ ERRORS: Mapping[str, tuple[str, Line, str, int | None]] = {
     "status in its field": ("API Error", {"error": "server_error", "apiErrorStatus": 529}, "error", 529),
     "status in the text": ('API Error: 500 {"type":"error"}', {}, "error", 500),
     "overflow": ("Prompt is too long", {"error": "invalid_request"}, "prompt_too_long", None),
-    "length": (
-        "API Error: Claude's response exceeded the 32000 output token maximum.",
-        {},
-        "max_tokens",
-        None,
-    ),
     "refusal": (
         "API Error: Claude Code is unable to respond to this request, which appears to violate our Usage Policy",
         {},
@@ -325,8 +336,8 @@ def test_a_sidechain_is_a_child_of_the_turn_that_called_it(lines: Lines) -> None
         answer("a2", "t1", 6, "m3", say("ok"), stop="end_turn"),
     )
     main, child = turns(path)
-    assert (main.children_expected, main.parent_turn_id) == (("claude-code:q1",), None)
-    assert (child.turn_id, child.parent_turn_id, child.agent) == ("claude-code:q1", "claude-code:p1", "builder")
+    assert (main.children_expected, main.parent_turn_id) == (("claude-code:m2",), None)
+    assert (child.turn_id, child.parent_turn_id, child.agent) == ("claude-code:m2", "claude-code:m1", "builder")
     assert [step.message_id for step in main.steps] == ["m1", "m3"]
 
 
@@ -345,7 +356,7 @@ def test_an_agent_file_finds_its_parent_beside_it(lines: Lines, folder: str) -> 
         answer("a1", "p1", 2, "m1", use("c1", "Task", prompt="build"), stop="tool_use"),
         result("t1", "a1", 5, "c1", toolUseResult={"agentId": "77", "status": "completed"}),
     )
-    assert [turn.parent_turn_id for turn in turns(child)] == ["claude-code:p1"]
+    assert [turn.parent_turn_id for turn in turns(child)] == ["claude-code:m1"]
     assert turns(session)[0].children_expected == ("claude-code:s1/77",)
 
 
@@ -363,9 +374,10 @@ def test_a_damaged_line_is_reported_with_its_turn(lines: Lines) -> None:
         path=str(path),
         line=2,
         what="got text that is no JSON, expected a JSON object",
-        turn_id="claude-code:p1",
+        turn_id="claude-code:m1",
     )
     assert isinstance(turn, TurnFacts)
+    assert turn.claims == (DAMAGED_RECORD,)
     assert reading.records == 3
 
 
@@ -381,3 +393,73 @@ def test_arguments_leave_as_a_digest(lines: Lines) -> None:
     assert len(digests) == 1
     assert "secret" not in str(turn)
     assert digests != {None}
+
+
+def failed(words: str, **more: object) -> Line:
+    message = {"id": "e1", "model": "<synthetic>", "content": [say(words)], "stop_reason": "stop_sequence", "usage": {}}
+    return line("e1", "p1", 3, type="assistant", isApiErrorMessage=True, message=message, **more)
+
+
+REJECTED = "The user doesn't want to proceed with this tool use. The tool use was rejected"
+CUT_TOOL = "[Request interrupted by user for tool use]"
+CALL = answer("a1", "p1", 2, "m1", use("c1", "Bash"), stop="tool_use")
+
+ENDS: Mapping[str, tuple[tuple[Line, ...], str, str | None, str]] = {
+    "completed": ((answer("a1", "p1", 2, "m1", say("hi"), stop="end_turn"),), "completed", None, "no"),
+    "not recorded": ((answer("a1", "p1", 2, "m1", say("hi")),), "unknown", None, "unknown"),
+    "length": ((answer("a1", "p1", 2, "m1", say("hi"), stop="max_tokens"),), "length", None, "yes"),
+    "length told as an error": (
+        (failed("API Error: Claude's response exceeded the 32000 output token maximum."),),
+        "length",
+        None,
+        "yes",
+    ),
+    "refusal": ((answer("a1", "p1", 2, "m1", say("no"), stop="refusal"),), "refused", "provider_refusal", "no"),
+    "refusal told as an error": (
+        (failed("API Error: Claude Code is unable to respond, which appears to violate our Usage Policy"),),
+        "refused",
+        "provider_refusal",
+        "no",
+    ),
+    "overflow": ((failed("Prompt is too long", error="invalid_request"),), "context_overflow", None, "no"),
+    "plan": ((failed("You're out of extra usage · resets 3:30pm", error="rate_limit"),), "error", "rate_limit", "yes"),
+    "overloaded": ((failed("API Error: 529 overloaded"),), "error", "provider_unavailable", "yes"),
+    "auth": ((failed("Invalid API key", error="authentication_failed"),), "error", "auth", "unknown"),
+    "stopped while it spoke": (
+        (answer("a1", "p1", 2, "m1", say("hi")), prompt("x1", "a1", 3, "[Request interrupted by user]")),
+        "stopped",
+        "stopped_by_user",
+        "no",
+    ),
+    "stopped in a tool": (
+        (CALL, result("t1", "a1", 3, "c1", CUT_TOOL, error=True), prompt("x1", "t1", 3, CUT_TOOL)),
+        "stopped",
+        "stopped_by_user",
+        "no",
+    ),
+    "denied": (
+        (CALL, result("t1", "a1", 3, "c1", REJECTED, error=True), prompt("x1", "t1", 3, CUT_TOOL)),
+        "stopped",
+        "tool_denied",
+        "no",
+    ),
+    "vetoed": (
+        (
+            answer("a1", "p1", 2, "m1", say("done"), stop="end_turn"),
+            prompt("h1", "a1", 3, "Stop hook feedback:\n- no", isMeta=True),
+        ),
+        "unknown",
+        "finish_veto",
+        "unknown",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ENDS, ids=list(ENDS))
+def test_every_end_is_decided_from_the_facts(lines: Lines, name: str) -> None:
+    """What a transcript tells of an end is enough for the classifier."""
+    more, outcome, cause, resumable = ENDS[name]
+    (turn,) = turns(lines("s1.jsonl", prompt("p1", None, 1), *more))
+    verdict = classify(turn)
+    assert (verdict.outcome, verdict.resumable) == (outcome, resumable)
+    assert cause is None or verdict.cause == cause

@@ -1,7 +1,8 @@
 """Claude Code transcripts (``~/.claude/projects/*/*.jsonl``): one line a content block, sub-agents inside or beside.
 
 A prompt of a person opens a turn; lines belong to it by their chain of ``parentUuid``. A sub-agent (a sidechain of the same
-file, or an ``agent-*.jsonl`` beside it) is a turn whose parent is the turn that called it.
+file, or an ``agent-*.jsonl`` beside it) is a turn whose parent is the turn that called it. A session that is resumed may be copied into
+another file under other ids; its messages keep theirs, so a turn is named by its first message.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -47,20 +48,27 @@ _PARENT_FOLDERS = 3
 class Draft:
     """A turn as its lines come in."""
 
-    turn_id: str
     messages: Messages
     line: Mapping[str, object]
     at: Instant | None
     child: bool
     command: bool = False
-    parent_turn_id: str | None = None
+    name: str | None = None
+    parent: "Draft | None" = None
+    parent_name: str | None = None
     agent: str = KIND
     last_seen_at: Instant | None = None
     ended: bool = False
     stop: StopRecord | None = None
     claim: Claim | None = None
     checks: list[FinishCheck] = field(default_factory=list[FinishCheck])
-    children: dict[str, None] = field(default_factory=dict[str, None])
+    children: list["Draft"] = field(default_factory=list["Draft"])
+    named_children: dict[str, None] = field(default_factory=dict[str, None])
+
+    @property
+    def turn_id(self) -> str:
+        """Name the turn: as its caller names it, by its first message, or by the prompt that nothing answered."""
+        return self.name or f"{KIND}:{self.messages.first or fields.text(self.line, 'uuid')}"
 
     def facts(self) -> TurnFacts:
         """Close the draft."""
@@ -68,9 +76,15 @@ class Draft:
         last = steps[-1] if steps else None
         over = self.ended or (last is not None and last.raw_finish_reason not in {None, "tool_use", "pause_turn"})
         entry = fields.text(self.line, "entrypoint")
+        denied = last is not None and any(call.denied_by == "user" for call in last.tool_calls)
+        stop, claim = self.stop, self.claim
+        if denied and stop is not None:
+            # The marker after a denial is the denial's own: the person said no to the call, not to the turn.
+            stop, claim = None, None
+        children = {child.turn_id: None for child in self.children} | self.named_children
         return TurnFacts(
             turn_id=self.turn_id,
-            parent_turn_id=self.parent_turn_id,
+            parent_turn_id=self.parent_name or (None if self.parent is None else self.parent.turn_id),
             conversation_id=fields.text(self.line, "sessionId"),
             agent=self.agent,
             agent_version=fields.text(self.line, "version"),
@@ -81,9 +95,9 @@ class Draft:
             last_seen_at=self.last_seen_at,
             steps=steps,
             finish_checks=tuple(self.checks),
-            stop_requests=() if self.stop is None else (self.stop,),
-            claims=() if self.claim is None else (self.claim,),
-            children_expected=tuple(self.children),
+            stop_requests=() if stop is None else (stop,),
+            claims=() if claim is None else (claim,),
+            children_expected=tuple(children),
         )
 
 
@@ -101,11 +115,16 @@ class Transcript:
         self._callers: dict[str, Draft] = {}
         self._main: Draft | None = None
         self._side: Draft | None = None
+        self._spoiled: list[tuple[Damaged, Draft | None]] = []
 
-    def current(self) -> str | None:
-        """Name the turn that the last line belonged to."""
-        draft = self._side or self._main
-        return None if draft is None else draft.turn_id
+    def spoil(self, damaged: Damaged) -> None:
+        """Keep a damaged line with the turn that the line before it belonged to."""
+        self._spoiled.append((damaged, self._side or self._main))
+
+    def damages(self) -> Iterator[Damaged]:
+        """Give the damaged lines, each with its turn."""
+        for damaged, draft in self._spoiled:
+            yield damaged if draft is None else replace(damaged, turn_id=draft.turn_id)
 
     def take(self, line: Mapping[str, object]) -> None:
         """Take one line of the file."""
@@ -161,8 +180,7 @@ class Transcript:
     def _opened(self, uuid: str, line: Mapping[str, object], at: Instant | None) -> Draft:
         child = line.get("isSidechain") is True
         words = plain_text(fields.value_at(line, "message", "content"))
-        turn_id = f"{KIND}:{uuid}"
-        draft = Draft(turn_id, Messages(self._source), line, at, child, command=words.startswith(_COMMAND))
+        draft = Draft(Messages(self._source), line, at, child, command=words.startswith(_COMMAND))
         if child:
             self._adopt(draft, line, words)
         elif self._main is not None:
@@ -180,10 +198,11 @@ class Transcript:
         draft.agent = name
         known = self._beside(session).get(agent) if agent is not None else None
         if agent is not None and fields.text(line, "parentUuid") is None:
-            draft.turn_id = child_id(session, agent)
-        draft.parent_turn_id = known or (caller.turn_id if caller is not None else f"{KIND}:{session}")
+            draft.name = child_id(session, agent)
+        draft.parent = caller
+        draft.parent_name = known or (f"{KIND}:{session}" if caller is None else None)
         if caller is not None:
-            caller.children[draft.turn_id] = None
+            caller.children.append(draft)
 
     def _assistant(self, draft: Draft, uuid: str, line: Mapping[str, object], at: Instant | None) -> None:
         message = fields.mapping(line, "message")
@@ -191,10 +210,9 @@ class Transcript:
         request, asked_at = fields.text(line, "requestId"), self._asked_at(line, draft)
         if line.get("isApiErrorMessage") is True:
             error, refusal = api_error(words, line), api_refusal(words)
-            draft.messages.fail(
-                fields.text(message, "id") or uuid, error, at=at, asked_at=asked_at, request=request, refusal=refusal
-            )
-            reason = error_reason(words, error, refusal)
+            key = fields.text(message, "id") or uuid
+            draft.messages.fail(key, error, at=at, asked_at=asked_at, request=request, refusal=refusal)
+            reason = error_reason(error, refusal)
             draft.claim = Claim(by=Layer.RUNTIME, reason=reason, at=at, error_type=error.type, message=error.message)
             draft.ended = True
         elif message.get("model") != SYNTHETIC:
@@ -220,7 +238,7 @@ class Transcript:
         agent = fields.text(detail, "agentId")
         if agent is not None:
             self._callers[agent] = draft
-            draft.children[child_id(fields.text(line, "sessionId"), agent)] = None
+            draft.named_children[child_id(fields.text(line, "sessionId"), agent)] = None
         words = plain_text(content)
         if words.startswith(_INTERRUPTED):
             draft.stop = StopRecord(mode=StopMode.IMMEDIATE, reason="user_stop", at=at, by=Requester.USER)
@@ -272,9 +290,10 @@ def parse(source: Source, records: Iterable[Record | Damaged]) -> Iterator[Impor
     transcript = Transcript(source, partial(callers_beside, Path(source.path)))
     for record in records:
         if isinstance(record, Damaged):
-            yield replace(record, turn_id=transcript.current())
+            transcript.spoil(record)
         else:
             transcript.take(record.value)
+    yield from transcript.damages()
     yield from transcript.turns()
 
 

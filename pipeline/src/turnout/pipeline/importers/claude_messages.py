@@ -26,6 +26,9 @@ PROVIDER = "anthropic"
 SYNTHETIC = "<synthetic>"
 """The model name of messages that the client made up itself: no request stands behind them unless they report its error."""
 
+CUT = "max_tokens"
+"""The stop reason of a message that was cut at its output cap, which an error line may tell of instead."""
+
 SUB_AGENT_TOOLS = frozenset({"Task", "Agent"})
 
 _READING_TOOLS = frozenset(
@@ -50,6 +53,11 @@ class Messages:
 
     def __bool__(self) -> bool:
         return bool(self._steps)
+
+    @property
+    def first(self) -> str | None:
+        """Name the first message."""
+        return next(iter(self._steps), None)
 
     def add(
         self,
@@ -85,9 +93,10 @@ class Messages:
         request: str | None,
         refusal: Refusal | None,
     ) -> None:
-        """Take the line that the client wrote because a request failed for good."""
-        step = self._opened(key, asked_at)
-        self._steps[key] = replace(step, request_id=request, ended_at=at, error=error, refusal=refusal)
+        """Take the line that the client wrote because a request failed for good, or was cut at its cap."""
+        step = replace(self._opened(key, asked_at), request_id=request, ended_at=at, refusal=refusal)
+        cut = error_reason(error, refusal) == CUT
+        self._steps[key] = replace(step, raw_finish_reason=CUT) if cut else replace(step, error=error)
 
     def retry(self, end: AttemptEnd) -> None:
         """Take a failed attempt; the step that follows is the same request made again."""
@@ -177,14 +186,15 @@ def api_refusal(words: str) -> Refusal | None:
     return Refusal(explanation=words) if "violate our Usage Policy" in words else None
 
 
-def error_reason(words: str, error: StepError, refusal: Refusal | None) -> str:
+def error_reason(error: StepError, refusal: Refusal | None) -> str:
     """Name, in the words of the contract, what an error line says."""
+    words = error.message or ""
     if refusal is not None:
         return "refusal"
     if "prompt is too long" in words.lower():
         return "prompt_too_long"
     if error.type == "max_output_tokens" or "output token maximum" in words:
-        return "max_tokens"
+        return CUT
     return "error"
 
 

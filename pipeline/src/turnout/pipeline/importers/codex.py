@@ -85,6 +85,7 @@ class Draft:
     by_task: bool
     started_at: Instant | None
     requests: list[Request] = field(default_factory=list[Request])
+    owners: dict[str, Request] = field(default_factory=dict[str, Request])
     last_seen_at: Instant | None = None
     error: Event | None = None
     message: str | None = None
@@ -212,8 +213,10 @@ class Log:
         call = codex_calls.started(self._source, event)
         if call is not None:
             request = self._request(draft, event)
-            if not any(call.id in other.calls for other in draft.requests):
-                request.calls[call.id or f"call {len(request.calls)}"] = call
+            key = call.id or f"{len(draft.requests)}/{len(request.calls)}"
+            if key not in draft.owners:
+                draft.owners[key] = request
+                request.calls[key] = call
         elif codex_calls.is_end(event) or codex_calls.is_question(event):
             _settle(draft, event)
         elif event.type in _WORDS or _is_answer(event):
@@ -241,11 +244,11 @@ def _is_answer(event: Event) -> bool:
 
 def _settle(draft: Draft, event: Event) -> None:
     call_id = fields.text(event.body, "call_id") or ""
-    for request in draft.requests:
-        call = request.calls.get(call_id)
-        if call is not None:
-            waiting = replace(call, status=ToolStatus.AWAITING_APPROVAL)
-            request.calls[call_id] = waiting if codex_calls.is_question(event) else codex_calls.ended(call, event)
+    owner = draft.owners.get(call_id)
+    if owner is not None:
+        call = owner.calls[call_id]
+        waiting = replace(call, status=ToolStatus.AWAITING_APPROVAL)
+        owner.calls[call_id] = waiting if codex_calls.is_question(event) else codex_calls.ended(call, event)
 
 
 def _step(request: Request, index: int, session: Session) -> Step:
