@@ -23,7 +23,7 @@ class Emitted:
 
     def __init__(self, losses: Losses, sampler: Sampler = ALWAYS_ON) -> None:
         self._spans = InMemorySpanExporter()
-        self._events = InMemoryLogRecordExporter()
+        self._events = InMemoryLogRecordExporter()  # type: ignore[no-untyped-call]
         self._reader = InMemoryMetricReader()
         self.sink = OtelSink(
             resource=Resource({"service.name": "shop"}),

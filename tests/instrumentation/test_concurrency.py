@@ -82,13 +82,21 @@ def test_calls_of_one_step_in_several_threads(memory: MemorySink, make_recorder:
     """A step whose tools run in a pool of threads loses none of them."""
     recorder: Recorder = make_recorder(memory)
     with recorder.turn() as turn, turn.step() as step, ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda number: step.tool_call(f"tool-{number}").ok(), range(200)))
+
+        def call(number: int) -> None:
+            step.tool_call(f"tool-{number}").ok()
+
+        list(pool.map(call, range(200)))
     assert {call.name for call in memory.turns[0].steps[0].tool_calls} == {f"tool-{number}" for number in range(200)}
 
 
 def test_a_turn_that_is_ended_from_many_threads_ends_once(memory: MemorySink, make_recorder: Any) -> None:
     """Whoever comes first ends it."""
     turn = make_recorder(memory).turn()
+
+    def end(_: int) -> None:
+        turn.end()
+
     with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda _: turn.end(), range(50)))
+        list(pool.map(end, range(50)))
     assert len(memory.ended) == 1

@@ -4,6 +4,7 @@ Values are dictionaries with the keys of ``turnout.turn/1``, but for instants, w
 Recording into them is cheap, and a sink that writes JSON alone never pays for the dataclasses.
 """
 
+from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
 from turnout.outcomes.facts import (
@@ -31,8 +32,8 @@ from turnout.outcomes.facts import (
 from turnout.outcomes.instants import format_instant
 
 Values: TypeAlias = dict[str, Any]
+_Parts: TypeAlias = tuple[tuple[str, Callable[[Any], Any]], ...]
 
-_EMPTY_COUNTS: Final = frozenset({"refusal", "yield"})
 _INSTANTS: Final = ("started_at", "ended_at", "at", "last_seen_at")
 _LISTS: Final = ("finish_checks", "stop_requests", "claims")
 
@@ -59,7 +60,7 @@ class KnownTurn:
 
     def record(self) -> dict[str, object]:
         """The facts as a ``turnout.turn/1`` object."""
-        record = {"schema": TURN_SCHEMA, **_recorded(self.turn)}
+        record: dict[str, Any] = {"schema": TURN_SCHEMA, **_recorded(self.turn)}
         for name in _LISTS:
             if name in record:
                 record[name] = [_recorded(part) for part in record[name]]
@@ -73,12 +74,8 @@ def values_of(part: Any) -> Values:
     values: Values = {}
     for name in part.__slots__:
         value = getattr(part, name)
-        if value is None or value == ():
-            continue
-        key = "yield" if name == "yield_" else name
-        plain = _plain(value)
-        if plain != {} or key in _EMPTY_COUNTS:
-            values[key] = plain
+        if value is not None and value != ():
+            values["yield" if name == "yield_" else name] = _plain(value)
     return values
 
 
@@ -109,53 +106,52 @@ def known_turn(turn: TurnFacts) -> KnownTurn:
 
 def step_facts(step: Values, calls: list[Values]) -> Step:
     """A step's values and those of its calls as a value."""
-    parts: Values = {name: read(step[name]) for name, read in _STEP_PARTS if name in step}
-    if "attempt_ends" in step:
-        parts["attempt_ends"] = tuple([AttemptEnd(**end) for end in step["attempt_ends"]])
-    return Step(**{**step, **parts}, tool_calls=tuple([call_facts(call) for call in calls]))
+    fields = _read(step, _STEP_PARTS)
+    if "attempt_ends" in fields:
+        fields["attempt_ends"] = tuple([AttemptEnd(**end) for end in fields["attempt_ends"]])
+    fields["tool_calls"] = tuple([call_facts(call) for call in calls])
+    return Step(**fields)
 
 
 def call_facts(call: Values) -> ToolCall:
     """A tool call's values as a value."""
-    status = call.get("status")
-    return ToolCall(**call) if status is None else ToolCall(**{**call, "status": ToolStatus(status)})
+    return ToolCall(**_read(call, _CALL_PARTS))
 
 
-_STEP_PARTS: Final = (
+_STEP_PARTS: Final[_Parts] = (
     ("usage", lambda part: Usage(**part)),
     ("output", lambda part: Output(**part)),
     ("refusal", lambda part: Refusal(**part)),
     ("error", lambda part: StepError(**part)),
 )
-_TURN_PARTS: Final = (
+_CALL_PARTS: Final[_Parts] = (("status", ToolStatus),)
+_TURN_PARTS: Final[_Parts] = (
     ("limits", lambda part: Limits(**part)),
     ("usage", lambda part: Usage(**part)),
     ("task_result", lambda part: TaskResult(**part)),
+    ("children_expected", tuple),
+    ("finish_checks", lambda parts: tuple([FinishCheck(**_read(part, _CHECK_PARTS)) for part in parts])),
+    ("stop_requests", lambda parts: tuple([StopRecord(**_read(part, _STOP_PARTS)) for part in parts])),
+    ("claims", lambda parts: tuple([Claim(**_read(part, _CLAIM_PARTS)) for part in parts])),
 )
+_CHECK_PARTS: Final[_Parts] = (("verdict", CheckVerdict),)
+_STOP_PARTS: Final[_Parts] = (("mode", StopMode), ("by", Requester))
+_CLAIM_PARTS: Final[_Parts] = (("by", Layer),)
 
 
 def _turn_facts(turn: Values, steps: tuple[Step, ...]) -> TurnFacts:
-    fields = {**turn, "steps": steps}
-    fields.update({name: read(turn[name]) for name, read in _TURN_PARTS if name in turn})
-    handed_back = fields.pop("yield", None)
-    if handed_back is not None:
-        fields["yield_"] = YieldRecord(**handed_back)
-    fields["finish_checks"] = tuple([_check(check) for check in turn.get("finish_checks", ())])
-    fields["stop_requests"] = tuple([_stop(stop) for stop in turn.get("stop_requests", ())])
-    fields["claims"] = tuple([Claim(**{**claim, "by": Layer(claim["by"])}) for claim in turn.get("claims", ())])
-    fields["children_expected"] = tuple(turn.get("children_expected", ()))
-    return TurnFacts(**fields)
+    fields = _read(turn, _TURN_PARTS)
+    if "yield" in fields:
+        fields["yield_"] = YieldRecord(**fields.pop("yield"))
+    return TurnFacts(steps=steps, **fields)
 
 
-def _check(check: Values) -> FinishCheck:
-    verdict = check.get("verdict")
-    return FinishCheck(**{**check, "verdict": CheckVerdict(verdict) if verdict is not None else None})
-
-
-def _stop(stop: Values) -> StopRecord:
-    mode, by = stop.get("mode"), stop.get("by")
-    read = {"mode": StopMode(mode) if mode else None, "by": Requester(by) if by else None}
-    return StopRecord(**{**stop, **read})
+def _read(values: Values, parts: _Parts) -> Values:
+    fields = values.copy()
+    for name, read in parts:
+        if name in fields:
+            fields[name] = read(fields[name])
+    return fields
 
 
 def _plain(value: Any) -> Any:

@@ -1,5 +1,6 @@
 """The sink that emits spans, events and metrics, through exporters of the OpenTelemetry SDK and batches of its own."""
 
+import time
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -126,15 +127,23 @@ class OtelSink:
 
     def flush(self, timeout_s: float) -> bool:
         """Wait until what is queued is exported."""
-        flushed = [batch.flush(timeout_s) for batch in (self._events, self._spans) if batch is not None]
+        deadline = time.monotonic() + timeout_s
+        flushed = [batch.flush(max(0.0, deadline - time.monotonic())) for batch in self._batches()]
         return all(flushed)
 
     def close(self, timeout_s: float) -> bool:
-        """Export what is queued, end the threads and shut the exporters down."""
-        closed = [batch.close(timeout_s) for batch in (self._events, self._spans) if batch is not None]
-        if self._on_close is not None:
-            self._on_close(timeout_s)
+        """Export what is queued, end the threads and shut the exporters down, within the time for all of it."""
+        deadline = time.monotonic() + timeout_s
+        closed = [batch.close(max(0.0, deadline - time.monotonic())) for batch in self._batches()]
+        on_close, self._on_close = self._on_close, None
+        if on_close is not None:
+            on_close(max(0.1, deadline - time.monotonic()))
         return all(closed)
+
+    def _batches(self) -> "list[Batch[ReadableLogRecord] | Batch[ReadableSpan]]":
+        """Events first: they hold the whole turn."""
+        batches = (self._events, self._spans)
+        return [batch for batch in batches if batch is not None]
 
     def _turn_span(self, turn: EndedTurn) -> None:
         attributes = turn_attributes(turn.attributes, turn.agent_id)

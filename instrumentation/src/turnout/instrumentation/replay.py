@@ -5,6 +5,7 @@ import re
 
 from opentelemetry.trace import SpanContext, TraceFlags
 
+from turnout.instrumentation import attributes as names
 from turnout.instrumentation.known import known_turn
 from turnout.instrumentation.sink import EndedCall, EndedStep, EndedTurn, OpenTurn, Place, Sink
 from turnout.outcomes.facts import TurnFacts
@@ -16,11 +17,12 @@ _TRACE_ID = re.compile(r"[0-9a-f]{32}")
 def replay(turn: TurnFacts, sink: Sink, *, ids: random.Random | None = None) -> None:
     """Emit a turn's start, steps, tool calls and end through a sink, free of text, with the instants of the facts.
 
-    The facts are emitted as they are: nothing that is not recorded is made up. Spans are given the turn's trace id, or a random
-    one; ``ids`` makes the random ones repeatable.
+    The facts are emitted as they are, but for a source where none is recorded: ours. Spans are given the turn's trace id, or a
+    random one; ``ids`` makes the random ones repeatable.
     """
     draw = ids or random.SystemRandom()
     known = known_turn(without_text(turn))
+    known.turn.setdefault("source", names.SCOPE)
     place = Place(_context(draw, _trace_id(turn, draw)), None)
     opened = OpenTurn(known, place)
     sink.turn_started(opened)
