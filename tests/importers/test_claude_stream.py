@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from turnout.outcomes.classify import classify
 from turnout.outcomes.facts import (
     AttemptEnd,
     Claim,
@@ -20,6 +21,7 @@ from turnout.outcomes.facts import (
     TurnFacts,
     Usage,
 )
+from turnout.outcomes.verdict import Cause
 from turnout.pipeline.importers import KINDS, Damaged, Imported
 from turnout.pipeline.importers.base import DAMAGED_RECORD
 
@@ -158,28 +160,44 @@ def test_a_broken_result_line_is_damaged_too(lines: Lines) -> None:
     assert damaged == [(3, "claude-stream:s1:m1"), (4, "claude-stream:s1:m1"), (None, "claude-stream:s1:m1")]
 
 
-RESULTS: Mapping[str, tuple[Line, str | None, str | None]] = {
-    "steps": (result("error_max_turns"), "error_max_turns", None),
-    "cost": (result("error_max_budget_usd"), "error_max_budget_usd", None),
-    "error": (result("error_during_execution", errors=["boom"]), "error_during_execution", "boom"),
-    "malformed": (result("error_max_structured_output_retries"), "error", None),
-    "success that is an error": (result(is_error=True, result="API Error: 500"), "error", "API Error: 500"),
-    "overflow": (result(is_error=True, terminal_reason="prompt_too_long"), "prompt_too_long", None),
-    "stopped": (result("error_during_execution", terminal_reason="aborted_streaming"), "aborted", None),
-    "turns by terminal reason": (result("error_max_turns", terminal_reason="max_turns"), "max_turns", None),
-    "unknown subtype": (result("novel"), "novel", None),
-    "unknown terminal reason": (result(terminal_reason="novel"), "novel", None),
+RESULTS: Mapping[str, tuple[Line, str | None, str | None, str]] = {
+    "steps": (result("error_max_turns"), "error_max_turns", None, "budget"),
+    "cost": (result("error_max_budget_usd"), "error_max_budget_usd", None, "budget"),
+    "error": (result("error_during_execution", errors=["boom"]), "error_during_execution", "boom", "error"),
+    "malformed": (result("error_max_structured_output_retries"), "error", None, "error"),
+    "success that is an error": (result(is_error=True, result="API Error: 500"), "error", "API Error: 500", "error"),
+    "overflow": (result(is_error=True, terminal_reason="prompt_too_long"), "prompt_too_long", None, "context_overflow"),
+    "stopped": (result("error_during_execution", terminal_reason="aborted_streaming"), "aborted", None, "stopped"),
+    "turns by terminal reason": (result("error_max_turns", terminal_reason="max_turns"), "max_turns", None, "budget"),
+    "unknown subtype": (result("novel"), "novel", None, "unknown"),
+    "unknown terminal reason": (result(terminal_reason="novel"), "novel", None, "unknown"),
 }
 
 
 @pytest.mark.parametrize("name", RESULTS, ids=list(RESULTS))
 def test_the_result_is_said_in_the_words_of_the_contract(lines: Lines, name: str) -> None:
     """The subtype, the terminal reason and the error flag together name the end; the source's word stays as status."""
-    line_, reason, message = RESULTS[name]
+    line_, reason, message, outcome = RESULTS[name]
     (turn,) = turns(lines("log.jsonl", init(), answer("m1", say("hi")), line_))
     (claim,) = turn.claims
     assert (claim.reason, claim.message) == (reason, message)
     assert claim.status == line_.get("terminal_reason", line_["subtype"])
+    assert classify(turn).outcome == outcome
+
+
+STATUSES = {429: Cause.RATE_LIMIT, 529: Cause.PROVIDER_UNAVAILABLE, 500: Cause.PROVIDER_UNAVAILABLE, 401: Cause.AUTH}
+
+
+@pytest.mark.parametrize("status", STATUSES)
+def test_the_status_of_a_failed_request_names_the_cause(lines: Lines, status: int) -> None:
+    """As a field of the result, or in its words."""
+    by_field = result(is_error=True, result="API Error", api_error_status=status)
+    in_words = result(is_error=True, result=f"API Error: {status} no")
+    causes = [
+        classify(turns(lines("log.jsonl", init(), answer("m1", say("x")), end))[0]).cause
+        for end in (by_field, in_words)
+    ]
+    assert causes == [STATUSES[status]] * 2
 
 
 def test_a_used_up_plan_is_a_rate_limit(lines: Lines) -> None:

@@ -141,7 +141,7 @@ ENDS: Mapping[str, tuple[tuple[Line, ...], str | None, str | None]] = {
     "error inside": (
         (event("task_complete", last_agent_message=None, error={"codex_error_info": "usage_limit_exceeded"}),),
         "error",
-        "usage_limit_exceeded",
+        "rate_limit",
     ),
     "error before": (
         (event("error", message="boom"), event("task_complete", last_agent_message=None)),

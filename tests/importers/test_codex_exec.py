@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+from turnout.outcomes.classify import classify
 from turnout.outcomes.facts import Claim, Layer, Output, Step, ToolCall, ToolStatus, TurnFacts, Usage
+from turnout.outcomes.verdict import Outcome
 from turnout.pipeline.importers import KINDS, Damaged
 from turnout.pipeline.importers.base import DAMAGED_RECORD, content_id
 
@@ -67,6 +69,7 @@ def test_a_completed_turn(lines: Lines) -> None:
 FAILURES: Mapping[str, tuple[str, str | None]] = {
     "plan": ("You've hit your usage limit. Upgrade to Pro", "rate_limit"),
     "words": ("stream disconnected before completion", None),
+    "status in words": ("unexpected status 503 Service Unavailable", "server_error"),
     "provider": (
         '{"type":"error","status":400,"error":{"type":"invalid_request_error","message":"no such model"}}',
         "invalid_request_error",
@@ -114,6 +117,19 @@ def test_a_resumed_thread_counts_from_one_again_and_is_told_apart(lines: Lines) 
     copy = turns(lines("2.jsonl", THREAD, STARTED, say(0, "a"), DONE))[0].turn_id
     other = turns(lines("3.jsonl", THREAD, STARTED, say(0, "b"), DONE))[0].turn_id
     assert one == copy != other
+
+
+def test_an_overflow_is_told_by_its_words(lines: Lines) -> None:
+    """The program says in words alone that the context is full."""
+    words = "Codex ran out of room in the model's context window. Start a new conversation."
+    (turn,) = turns(lines("log.jsonl", THREAD, STARTED, {"type": "turn.failed", "error": {"message": words}}))
+    assert classify(turn).outcome is Outcome.CONTEXT_OVERFLOW
+
+
+def test_a_turn_that_completed_on_a_tool_had_a_last_answer(lines: Lines) -> None:
+    """Only an answer without a call completes a turn, so a silent one came after the tool."""
+    (turn,) = turns(lines("log.jsonl", THREAD, STARTED, run(1), DONE))
+    assert ([len(step.tool_calls) for step in turn.steps], classify(turn).outcome) == ([1, 0], Outcome.COMPLETED)
 
 
 ITEMS: Mapping[str, tuple[Line, str, ToolStatus, bool | None]] = {

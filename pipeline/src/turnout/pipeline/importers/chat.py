@@ -25,6 +25,15 @@ _QUOTA = re.compile(
     r"|out of (extra )?(usage|credits)|quota",
     re.IGNORECASE,
 )
+_STATUS = re.compile(r"\b(?:API Error|status|code|HTTP)\b\W{0,3}(?:code\W{0,2})?([45]\d\d)\b", re.IGNORECASE)
+_STATUS_ERRORS = {
+    401: "authentication_error",
+    403: "permission_error",
+    408: "timeout",
+    429: "rate_limit",
+    529: "overloaded",
+}
+_SERVER_ERROR = 500
 _ROUTERS = frozenset({"openrouter", "litellm", "litellm_proxy", "vercel", "portkey"})
 
 
@@ -64,6 +73,19 @@ def _detail(usage: Mapping[str, object], key: str, *parents: str) -> int | None:
 def quota_error(words: str | None) -> str | None:
     """Name the error of a message that says a plan or a quota is used up; programs say it in words alone."""
     return "rate_limit" if words is not None and _QUOTA.search(words) else None
+
+
+def status_in(words: str | None) -> int | None:
+    """Find the status of a failed request in an error's words."""
+    match = _STATUS.search(words or "")
+    return None if match is None else int(match.group(1))
+
+
+def error_of_status(status: int | None) -> str | None:
+    """Name the error that a status stands for, where there is one name for it."""
+    if status is None:
+        return None
+    return _STATUS_ERRORS.get(status) or ("server_error" if status >= _SERVER_ERROR else None)
 
 
 def parsed(value: object) -> object:

@@ -19,7 +19,7 @@ from turnout.outcomes.facts import (
     ToolStatus,
     Usage,
 )
-from turnout.pipeline.importers import fields
+from turnout.pipeline.importers import chat, fields
 from turnout.pipeline.importers.base import Source
 
 PROVIDER = "anthropic"
@@ -35,7 +35,6 @@ _READING_TOOLS = frozenset(
     {"Read", "Glob", "Grep", "LS", "NotebookRead", "WebFetch", "WebSearch", "TodoRead", "TodoWrite", "BashOutput"}
 )
 _WRITING_TOOLS = frozenset({"Edit", "MultiEdit", "Write", "NotebookEdit"})
-_STATUS = re.compile(r"API Error:?\s*\(?(\d{3})\b")
 _DENIED_BY_PERSON = ("The user doesn't want to ", "User rejected tool use")
 _DENIED_BY_HOST = re.compile(r"^Permission to use .* has been denied", re.DOTALL)
 _ASKED_IN_VAIN = re.compile(r"^Claude requested permissions to .* haven't granted it yet", re.DOTALL)
@@ -176,8 +175,7 @@ def tool_results(content: object) -> tuple[Mapping[str, object], ...]:
 
 def api_error(words: str, line: Mapping[str, object]) -> StepError:
     """Read the error line that Claude Code writes in place of an answer."""
-    match = _STATUS.search(words)
-    status = fields.integer(line, "apiErrorStatus") or (int(match.group(1)) if match else None)
+    status = fields.integer(line, "apiErrorStatus") or chat.status_in(words)
     return StepError(type=fields.text(line, "error"), status=status, message=words or None)
 
 

@@ -316,14 +316,14 @@ def _claim(result: Line, at: Instant | None) -> Claim:
     words = fields.text(result, "result") or "; ".join(
         item for item in fields.items(result, "errors") if isinstance(item, str)
     )
-    status = fields.integer(result, "api_error_status")
-    quota = chat.quota_error(words) if reason == "error" else None
+    status = fields.integer(result, "api_error_status") or chat.status_in(words)
+    kind = chat.quota_error(words) or chat.error_of_status(status) if failed else None
     return Claim(
         by=Layer.RUNTIME,
         reason=reason,
         status=fields.text(result, "terminal_reason") or subtype,
         at=at,
-        error_type=quota or (None if status is None else str(status)),
+        error_type=kind,
         message=(words or None) if failed else None,
     )
 

@@ -22,7 +22,7 @@ from turnout.outcomes.facts import (
     TurnFacts,
     Usage,
 )
-from turnout.pipeline.importers import codex_calls, codex_events, fields
+from turnout.pipeline.importers import chat, codex_calls, codex_events, fields
 from turnout.pipeline.importers.base import Damaged, Imported, Record, Source
 from turnout.pipeline.importers.codex_events import Event, event_of, is_log
 
@@ -286,14 +286,15 @@ def _completion(draft: Draft, event: Event) -> Claim:
 
 
 def _failure(body: Mapping[str, object], status: str, at: Instant | None) -> Claim:
-    code = _code(body)
+    code, words = _code(body), fields.text(body, "message")
+    quota = chat.quota_error((code or "").replace("_", " ")) or chat.quota_error(words)
     return Claim(
         by=Layer.RUNTIME,
         reason="prompt_too_long" if code == _OVERFLOW else "error",
         status=status,
         at=at,
-        error_type=code,
-        message=fields.text(body, "message"),
+        error_type=quota or code or chat.error_of_status(chat.status_in(words)),
+        message=words,
     )
 
 

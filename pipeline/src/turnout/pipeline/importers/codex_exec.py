@@ -5,6 +5,7 @@ the model after a tool had finished came from a new one. No step has a finish re
 """
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -16,6 +17,7 @@ KIND = "codex-exec"
 PROVIDER = "openai"
 _WORDS = frozenset({"agent_message", "reasoning"})
 _MUTATING = frozenset({"file_change"})
+_OVERFLOW = re.compile(r"ran out of room in the model's context window|context_length_exceeded", re.IGNORECASE)
 _NOT_TOOLS = frozenset({"error", "agent_message", "reasoning"})
 
 Item = Mapping[str, object]
@@ -99,7 +101,7 @@ class Events:
             case "item.started" | "item.updated" | "item.completed":
                 self._item(fields.mapping(event, "item"), done=event.get("type") == "item.completed")
             case "turn.completed":
-                self._end(Claim(by=Layer.RUNTIME, reason="completed", status="turn.completed"), event)
+                self._complete(event)
             case "turn.failed":
                 self._end(_failure(fields.text(event, "error", "message"), "turn.failed"), event)
             case "error":
@@ -152,6 +154,13 @@ class Events:
         owner.parts += key not in owner.calls
         owner.calls[key] = _tool_call(self._source, key, kind, item, done=done)
 
+    def _complete(self, event: Item) -> None:
+        """Only an answer without a call completes a turn: after a finished tool there was one, if a silent one."""
+        draft = self._draft or self._open()
+        if draft.requests and draft.requests[-1].is_over:
+            draft.requests.append(Request())
+        self._end(Claim(by=Layer.RUNTIME, reason="completed", status="turn.completed"), event)
+
     def _end(self, claim: Claim, event: Item) -> None:
         draft = self._draft or self._open()
         draft.ends.append(claim)
@@ -202,16 +211,15 @@ def _failure(words: str | None, status: str) -> Claim:
         inner: object = json.loads(words or "")
     except ValueError:
         inner = None
-    code = fields.integer(inner, "status")
+    said = fields.text(inner, "error", "message") or words
+    kind = fields.text(inner, "error", "code") or fields.text(inner, "error", "type")
+    by_status = chat.error_of_status(fields.integer(inner, "status") or chat.status_in(words))
     return Claim(
         by=Layer.RUNTIME,
-        reason="error",
+        reason="prompt_too_long" if _OVERFLOW.search(said or "") else "error",
         status=status,
-        error_type=chat.quota_error(words)
-        or fields.text(inner, "error", "code")
-        or fields.text(inner, "error", "type")
-        or (None if code is None else str(code)),
-        message=fields.text(inner, "error", "message") or words,
+        error_type=chat.quota_error(words) or kind or by_status,
+        message=said,
     )
 
 
