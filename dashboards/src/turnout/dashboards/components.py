@@ -1,6 +1,6 @@
 """What several pages draw: the headline, charts with their words, lists of turns, and the states without data."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import Final
@@ -35,7 +35,7 @@ LIVE_SECONDS: Final = 5
 
 
 @contextmanager
-def guarded() -> Iterator[None]:
+def guarded() -> Generator[None]:
     """Show a known error as its one sentence, in place of what could not be drawn."""
     try:
         yield

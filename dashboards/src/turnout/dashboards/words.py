@@ -134,7 +134,7 @@ def _same(whole: Cell, window: str) -> Headline:
     line = Line(f"{_against(whole, window, 'abnormal').removesuffix('.')}: {NOT_DECISIVE}.")
     highest = whole.difference.high
     if highest is not None and highest > CLEAR:
-        few = f"So few turns cannot rule out a rise of up to {points(highest)} points."
+        few = f"So few turns cannot rule out a rise of up to {points(highest).lstrip('+')} points."
         return Headline(f"No clear change: {_short(whole)} of turns end abnormally", (line, Line(few)), GREY)
     return Headline(f"Nothing changed: {_short(whole)} of turns end abnormally", (line,), CALM)
 
