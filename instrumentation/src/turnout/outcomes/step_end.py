@@ -9,10 +9,11 @@ from types import MappingProxyType
 from typing import assert_never
 
 from turnout.outcomes.decide import Demand, Finish, FinishCandidate, FinishVeto, Steering
+from turnout.outcomes.errors import failure_of
 from turnout.outcomes.facts import Step
 from turnout.outcomes.finishes import finish_of
 from turnout.outcomes.providers import FinishClass
-from turnout.outcomes.verdict import Cause
+from turnout.outcomes.verdict import Cause, Outcome
 
 CONTEXT_LENGTH_EXCEEDED = "context_length_exceeded"
 """The error type of a request that the provider rejected because it does not fit the context."""
@@ -31,11 +32,16 @@ _UNIFIED: Mapping[Finish, str] = MappingProxyType(
     }
 )
 
+_FAILED: Mapping[Outcome, Finish] = MappingProxyType(
+    {Outcome.CONTEXT_OVERFLOW: Finish.CONTEXT_OVERFLOW, Outcome.REFUSED: Finish.CONTENT_FILTER}
+)
+
 
 def step_finish(step: Step) -> Finish | None:
     """How the provider ended the step; None where work is left: tools to run, or a pause to resume."""
-    if step.error is not None and step.error.type == CONTEXT_LENGTH_EXCEEDED:
-        return Finish.CONTEXT_OVERFLOW
+    failure = failure_of(step)
+    if failure is not None and failure.outcome is not Outcome.ERROR:
+        return _FAILED.get(failure.outcome, Finish.ERROR)
     read = finish_of(step)
     if read.kind is FinishClass.REFUSAL:
         return Finish.CONTENT_FILTER if read.cause is Cause.CONTENT_FILTER else Finish.REFUSAL

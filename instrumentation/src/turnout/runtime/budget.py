@@ -2,8 +2,10 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from turnout.outcomes.budget import steps_charged
 from turnout.outcomes.decide import BudgetSpent
 from turnout.outcomes.facts import Instant, Limits, TurnFacts
+from turnout.outcomes.usage import total_tokens, usage_of
 from turnout.outcomes.verdict import BudgetKind
 
 _NANOS = 1_000_000_000
@@ -28,22 +30,16 @@ def calls_left(limits: Limits, facts: TurnFacts) -> int | None:
 
 
 def _used(facts: TurnFacts, now: Instant) -> Iterator[tuple[BudgetKind, float]]:
-    # A step is charged when the provider ended it; a request that failed or was cut is not.
-    yield BudgetKind.STEPS, sum(1 for step in facts.steps if step.finish_reason or step.raw_finish_reason)
+    """What is counted, as the classifier counts it: a request that failed or was cut is no charged step."""
+    yield BudgetKind.STEPS, steps_charged(facts.steps) or 0
     yield BudgetKind.TOOL_CALLS, _calls(facts)
-    yield BudgetKind.TOKENS, sum(_tokens(facts))
+    yield BudgetKind.TOKENS, total_tokens(usage_of(facts).usage) or 0
     yield BudgetKind.TIME, 0.0 if facts.started_at is None else (now - facts.started_at) / _NANOS
     yield BudgetKind.COST, sum(step.cost_usd or 0.0 for step in facts.steps)
 
 
 def _calls(facts: TurnFacts) -> int:
     return sum(len(step.tool_calls) for step in facts.steps)
-
-
-def _tokens(facts: TurnFacts) -> Iterator[int]:
-    for step in facts.steps:
-        if step.usage is not None:
-            yield (step.usage.input_tokens or 0) + (step.usage.output_tokens or 0)
 
 
 def left(total: Limits, turns: Sequence[TurnFacts]) -> Limits | None:

@@ -213,6 +213,7 @@ def _record_answer(record: StepRecord, facts: Step) -> None:
         message_id=facts.message_id,
         request_id=facts.request_id,
         cost_usd=facts.cost_usd,
+        cache_in_input=facts.cache_in_input,
         stream_complete=facts.stream_complete,
     )
     if facts.error is not None:

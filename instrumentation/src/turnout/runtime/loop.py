@@ -1,6 +1,7 @@
 """The turn loop: take a step, find three facts, decide once, and act on the decision."""
 
 import asyncio
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -68,11 +69,16 @@ class Loop:
             self._end(StepFacts(None, WORK_LEFT, Aborted(HOST_CANCEL)))
             raise
         except BaseException:
-            self._end(StepFacts(None, BROKEN, None))
+            self.break_off()
             raise
         finally:
             deadline.cancel()
         return decision
+
+    def break_off(self) -> None:
+        """End the turn because its own loop broke; that its end cannot be kept either is no news then."""
+        with contextlib.suppress(Exception):
+            self._end(StepFacts(None, BROKEN, None))
 
     async def _steps(self) -> Terminate | Fail:
         facts = StepFacts(None, WORK_LEFT, self._constraint())

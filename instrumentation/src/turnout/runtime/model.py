@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, Protocol, TypeAlias
 
-from turnout.outcomes.facts import Refusal, Usage
+from turnout.outcomes.facts import Usage
 from turnout.runtime.messages import Message
 
 
@@ -67,10 +67,14 @@ class RefusalDelta:
 
 @dataclass(frozen=True, slots=True)
 class UsageReport:
-    """What the request used so far; a later report replaces an earlier one key by key."""
+    """What the request used so far; a later report replaces an earlier one key by key.
+
+    ``cache_in_input`` false says that the input tokens do not count what came from the cache or went into it.
+    """
 
     usage: Usage
     cost_usd: float | None = None
+    cache_in_input: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +88,10 @@ Chunk: TypeAlias = ResponseIds | TextDelta | CallDelta | RefusalDelta | UsageRep
 
 
 class ModelError(Exception):
-    """A request that failed at the provider or on the way to it.
+    """A request that failed at the provider or on the way to it; ``type`` is the provider's own code where it gives one.
 
-    ``type`` is `turnout.outcomes.step_end.CONTEXT_LENGTH_EXCEEDED` when the request does not fit the context.
+    What it means for the turn (an overflow, a refusal, a fault that passes) is read from its type, status and message by the
+    outcomes room; ``retryable`` and ``retry_after`` (seconds) are for the seam alone.
     """
 
     def __init__(
@@ -97,14 +102,12 @@ class ModelError(Exception):
         status: int | None = None,
         retryable: bool = False,
         retry_after: float | None = None,
-        refusal: Refusal | None = None,
     ) -> None:
         super().__init__(message)
         self.type = type
         self.status = status
         self.retryable = retryable
         self.retry_after = retry_after
-        self.refusal = refusal
 
 
 _RETRYABLE_STATUS = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS})

@@ -45,6 +45,7 @@ class StepRecord(Protocol):
         message_id: str | None = None,
         request_id: str | None = None,
         cost_usd: float | None = None,
+        cache_in_input: bool | None = None,
         stream_complete: bool | None = None,
     ) -> None:
         """Record what the provider answered."""

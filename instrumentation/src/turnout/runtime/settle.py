@@ -60,6 +60,7 @@ class Gathered:
     _refusal: Refusal | None = None
     _usage: Usage | None = None
     _cost_usd: float | None = None
+    _cache_in_input: bool | None = None
     _end: StreamEnd | None = None
     _last_at: Instant | None = None
 
@@ -78,9 +79,8 @@ class Gathered:
             case CallDelta():
                 self._add_call(chunk)
                 self._last_at = now
-            case UsageReport(usage, cost_usd):
-                self._usage = usage if self._usage is None else _newer(self._usage, usage)
-                self._cost_usd = self._cost_usd if cost_usd is None else cost_usd
+            case UsageReport():
+                self._add_usage(chunk)
             case StreamEnd():
                 self._end = chunk
 
@@ -88,8 +88,6 @@ class Gathered:
         """The request as it stands now; without a terminal chunk it is a stream that broke off."""
         if failure is None and not aborted and self._end is None:
             failure = ModelError("the stream ended before its terminal chunk", type=STREAM_TRUNCATED, retryable=True)
-        if failure is not None and failure.refusal is not None:
-            self._refusal = failure.refusal
         message = AssistantMessage("".join(self._text), self._requests())
         facts = Step(
             request_id=self._ids.request_id,
@@ -105,6 +103,7 @@ class Gathered:
             aborted=aborted or None,
             usage=self._usage,
             cost_usd=self._cost_usd,
+            cache_in_input=self._cache_in_input,
             output=Output(
                 text_chars=len(message.text),
                 parts=bool(message.text) + len(message.calls),
@@ -127,6 +126,13 @@ class Gathered:
         call.id = delta.id or call.id
         call.name = delta.name or call.name
         call.arguments += delta.arguments
+
+    def _add_usage(self, report: UsageReport) -> None:
+        self._usage = report.usage if self._usage is None else _newer(self._usage, report.usage)
+        if report.cost_usd is not None:
+            self._cost_usd = report.cost_usd
+        if report.cache_in_input is not None:
+            self._cache_in_input = report.cache_in_input
 
     def _requests(self) -> tuple[CallRequest, ...]:
         calls = (self._calls[index] for index in sorted(self._calls))

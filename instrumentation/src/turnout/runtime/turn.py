@@ -113,7 +113,6 @@ def start_turn(
         _record(recorder or SILENT, agent, task),
         Keeper(store, messages, task.first_own_message) if store is not None else _kept_by_nobody,
     )
-    log.tell()
     loop = Loop(
         agent=agent,
         task=task,
@@ -125,6 +124,11 @@ def start_turn(
         messages=messages,
         reader=store,
     )
+    try:
+        log.tell()
+    except BaseException:
+        loop.break_off()
+        raise
     return Turn(loop, controls)
 
 
