@@ -46,10 +46,8 @@ class Door:
     ) -> bytes:
         metadata = (("authorization", f"Bearer {token}"),) if token else ()
         with grpc.insecure_channel(f"127.0.0.1:{self.listener.port}") as channel:
-            method = channel.unary_unary(f"/{SERVICES[signal]}/Export")
-            answer = method(payload, compression=compression, metadata=metadata, timeout=30)
-            assert isinstance(answer, bytes)
-            return answer
+            method: grpc.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary(f"/{SERVICES[signal]}/Export")
+            return method(payload, compression=compression, metadata=metadata, timeout=30)
 
     def close(self) -> None:
         self.listener.stop()
@@ -101,8 +99,8 @@ def refusal(door: Door, payload: bytes, token: str = "") -> tuple[grpc.StatusCod
         door.call(payload, token=token)
     failed = caught.value
     assert isinstance(failed, grpc.Call)
-    details = dict(failed.trailing_metadata() or ()).get("grpc-status-details-bin", b"")
-    return failed.code(), Status.FromString(details)
+    details = [value for key, value in failed.trailing_metadata() or () if key == "grpc-status-details-bin"]
+    return failed.code(), Status.FromString(details[0]) if details else Status()
 
 
 def test_a_damaged_body_is_an_invalid_argument(door: Door) -> None:

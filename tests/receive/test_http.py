@@ -175,6 +175,24 @@ def test_other_addresses_answer_too(door: Door, method: str, path: str, status: 
     assert connection.getresponse().status == status
 
 
+def test_metrics_show_what_was_received_and_what_was_not(door: Door) -> None:
+    """The text format of Prometheus, with every count there from the start and its reasons as labels."""
+    door.post(GOOD)
+    door.post(b"\xff" * 40)
+    connection = door.connect()
+    connection.request("GET", "/metrics")
+    lines = connection.getresponse().read().decode().splitlines()
+    for line in (
+        'turnout_receiver_spans_received_total{reason=""} 3.0',
+        'turnout_receiver_requests_journaled_total{reason=""} 1.0',
+        'turnout_receiver_requests_refused_total{reason="malformed"} 1.0',
+        'turnout_receiver_damaged_total{reason=""} 0.0',
+        "turnout_receiver_queued_bytes 0.0",
+        'turnout_receiver_source_age_seconds{service="shop"} 0.0',
+    ):
+        assert line in lines
+
+
 def test_a_full_queue_asks_to_come_back(open_door: OpenDoor) -> None:
     """429 with Retry-After while the lake is behind, and 200 once it has caught up."""
     door = open_door(queue_bytes=100)

@@ -17,7 +17,7 @@ from enum import StrEnum
 from turnout.outcomes.facts import Instant, TurnFacts
 from turnout.outcomes.verdict import Outcome
 from turnout.pipeline.codec import encode_turn
-from turnout.pipeline.dialects import is_relevant, link_keys, turns_from
+from turnout.pipeline.dialects import is_relevant, link_keys, turns_from, unrecognised_scope
 from turnout.pipeline.grouping import Group, Groups, Process
 from turnout.pipeline.rows import ClassifiedTurn, classified, digest_of
 from turnout.pipeline.telemetry import Record
@@ -80,7 +80,7 @@ class Assembler:
 
     pace: Pace = field(default_factory=Pace)
     irrelevant: int = 0
-    """How many records were passed over because no dialect needs them."""
+    """How many records were passed over because their dialect does not need them."""
     unrecognised: Counter[str] = field(default_factory=Counter[str])
     """Records in no dialect, by scope, each counted once."""
     failed: int = 0
@@ -102,7 +102,7 @@ class Assembler:
         """Take records that were received at one time."""
         for record in records:
             if not is_relevant(record):
-                self.irrelevant += 1
+                self._pass_over(record)
                 continue
             group = self._groups.add(record, _keys(record), at)
             if group is not None:
@@ -142,6 +142,13 @@ class Assembler:
         for group in groups:
             self._groups.put(group)
             heapq.heappush(self._agenda, (group.due, group.number))
+
+    def _pass_over(self, record: Record) -> None:
+        scope = unrecognised_scope(record)
+        if scope is None:
+            self.irrelevant += 1
+        else:
+            self.unrecognised[scope] += 1
 
     def _touch(self, group: Group, at: Instant) -> None:
         group.first_at, group.last_at = min(group.first_at, at), max(group.last_at, at)

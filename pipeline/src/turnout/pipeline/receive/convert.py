@@ -126,13 +126,14 @@ class Converter:
         return self._assembler.open_groups()
 
     def finish(self) -> None:
-        """Write what is over, and keep the state, so that the next run need not read again."""
+        """Write what is over, and keep the state, so that the next run need not read again; nothing may be appended any more."""
         now = self.clock()
         # A turn whose end was just seen is not waited for any longer; what is late is put to it after the next start.
         self._unwritten += self._assembler.advance(now + self.pace.patience)
         self._write(now)
         if not self._unwritten:
             write_state(self.folder, self._reader.position, self._assembler.groups())
+            self.journal.seal()
             self.journal.release(self._reader.position)
 
     def _take(self, bodies: Sequence[Stored]) -> None:
@@ -160,7 +161,7 @@ class Converter:
 
     def _count_passed_over(self) -> None:
         assembler = self._assembler
-        self.counters.add(Count.RECORDS_DROPPED, assembler.irrelevant, "not needed by any dialect")
+        self.counters.add(Count.RECORDS_DROPPED, assembler.irrelevant, "not needed by its dialect")
         self.counters.add(Count.DAMAGED, assembler.failed, "group that no dialect could read")
         for scope, count in assembler.unrecognised.items():
             self.counters.add(Count.UNRECOGNISED, count, scope)

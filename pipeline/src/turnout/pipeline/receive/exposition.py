@@ -12,7 +12,7 @@ from turnout.pipeline.receive.counters import Count, Counters, Gauge, seconds
 _PREFIX = "turnout_receiver_"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Collector(Collector):
     counters: Counters
 

@@ -118,6 +118,10 @@ class Journal:
             segment.path.unlink(missing_ok=True)
         return sum(segment.size for segment in done)
 
+    def seal(self) -> None:
+        """Close the open segment, so that it too can be released; the next append begins another."""
+        self._close_writer()
+
     def close(self) -> None:
         """Let go of the files and of the lock."""
         self._close_writer()

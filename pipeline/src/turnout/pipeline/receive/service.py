@@ -137,12 +137,15 @@ class Service:
             for name, handler in before.items():
                 signal.signal(name, handler)
 
-    def drain(self, seconds: float = 60.0) -> bool:
-        """Wait until everything acknowledged so far is converted and every turn that is over is in the lake."""
+    def drain(self, seconds: float = 60.0, *, quiet: bool = False) -> bool:
+        """Wait until everything acknowledged so far is converted and every turn that is over is in the lake.
+
+        With ``quiet`` also until the quiet time has closed every turn that is open. False when that took longer than ``seconds``.
+        """
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             with self._stepping:
-                if self.converter.is_settled():
+                if self.converter.is_settled() and not (quiet and self.converter.open_groups()):
                     return True
             time.sleep(_IDLE_SECONDS / 5)
         return False
