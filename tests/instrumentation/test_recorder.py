@@ -320,3 +320,15 @@ def test_without_a_key_neither_is_recorded(memory: MemorySink, make_recorder: An
         step.tool_call("search", arguments="{}").ok()
     (facts,) = memory.turns
     assert (facts.user_id, facts.steps[0].tool_calls[0].arguments_digest) == (None, None)
+
+
+def test_a_stop_reaches_an_open_turn_from_outside(memory: MemorySink, make_recorder: Any) -> None:
+    """The request that carries a person's stop is another than the one that runs the agent."""
+    recorder = make_recorder(memory)
+    with recorder.turn(conversation_id="a") as stopped, recorder.turn(conversation_id="b") as other:
+        assert recorder.stop(conversation_id="a") == 1
+        assert recorder.stop("after_step", "deploy", by="host", turn_id=other.turn_id) == 1
+        assert recorder.stop(conversation_id="c") == 0
+    assert recorder.stop(turn_id=stopped.turn_id) == 0
+    stops = {turn.conversation_id: [stop.reason for stop in turn.stop_requests] for turn in memory.turns}
+    assert stops == {"a": ["user_stop"], "b": ["deploy"]}

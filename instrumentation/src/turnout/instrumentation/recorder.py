@@ -21,7 +21,7 @@ from turnout.instrumentation.spans import span_name
 from turnout.instrumentation.state import TurnState
 from turnout.instrumentation.texts import text
 from turnout.instrumentation.turn import TurnHandle, current_turn
-from turnout.outcomes.facts import Limits
+from turnout.outcomes.facts import Limits, Requester, StopMode
 
 P = ParamSpec("P")
 
@@ -103,6 +103,7 @@ class Recorder:
         self._source = source
         self._hash_key = hash_key
         self._ids = ids or RandomIds()
+        self._open: weakref.WeakValueDictionary[str, TurnState] = weakref.WeakValueDictionary()
 
     def turn(
         self,
@@ -159,8 +160,33 @@ class Recorder:
         state = TurnState(self, values, place, text(agent_id))
         if parent is not None:
             parent.child(values["turn_id"])
+        self._open[values["turn_id"]] = state
         state.started()
         return TurnHandle(state)
+
+    def stop(
+        self,
+        mode: StopMode | str = StopMode.IMMEDIATE,
+        reason: str = "user_stop",
+        *,
+        by: Requester | str = Requester.USER,
+        conversation_id: str | None = None,
+        turn_id: str | None = None,
+    ) -> int:
+        """Record a request to stop for the open turns of a conversation, or for one turn, from outside of it.
+
+        For applications whose agent runs in a framework: call it where the person's stop arrives, before the run is cancelled, because a
+        cancelled run cannot tell who cancelled it. Returns how many turns it was recorded for.
+        """
+        found = [
+            state
+            for state in list(self._open.values())
+            if text(turn_id) == state.values["turn_id"]
+            or (conversation_id is not None and text(conversation_id) == state.values.get("conversation_id"))
+        ]
+        for state in found:
+            TurnHandle(state).stop(mode, reason, by=by)
+        return len(found)
 
     def flush(self, timeout_s: float = 5.0) -> bool:
         """Wait until what is queued is exported; false when that took longer."""
@@ -178,6 +204,10 @@ class Recorder:
             hand_on(*args, **kwargs)
         except Exception as fault:  # noqa: BLE001 - telemetry never raises into the host
             self.losses.fault(type(self.sink).__name__, fault)
+
+    def forget(self, turn_id: str) -> None:
+        """The turn has ended: it cannot be stopped any more."""
+        self._open.pop(turn_id, None)
 
     def digest(self, words: str | bytes) -> str | None:
         """The keyed hash of a text, if there is a key."""

@@ -62,7 +62,19 @@ class StepState:
 class TurnState:
     """One turn: what is recorded of it, its end, and the way to the sink."""
 
-    __slots__ = ("_lock", "_seq", "agent_id", "end", "failed_step", "opened", "place", "recorder", "steps", "values")
+    __slots__ = (
+        "__weakref__",
+        "_lock",
+        "_seq",
+        "agent_id",
+        "end",
+        "failed_step",
+        "opened",
+        "place",
+        "recorder",
+        "steps",
+        "values",
+    )
 
     def __init__(self, recorder: "Recorder", values: Values, place: Place | None, agent_id: str | None) -> None:
         self.recorder = recorder
@@ -127,6 +139,7 @@ class TurnState:
             self.values["ended_at"] = at
             self._close(error, at)
             self.end = ended = EndedTurn(self.known(), self.opened.place, self.agent_id)
+        self.recorder.forget(self.values["turn_id"])
         self.recorder.emit(self.recorder.sink.turn_ended, ended)
 
     def changed(self) -> None:

@@ -52,6 +52,18 @@ class ToolHandle(Block):
         self._call.values.update({key: value for key, value in given.items() if value is not None})
         self._turn.changed()
 
+    @guarded
+    def begin(self) -> None:
+        """The call starts to run now; for calls that were recorded when the model asked for them."""
+        self._call.values["status"] = ToolStatus.RUNNING.value
+        self._call.values["started_at"] = self._turn.recorder.now()
+        self._turn.changed()
+
+    @property
+    def settled(self) -> bool:
+        """Whether the call has ended: answered, failed or denied."""
+        return "ended_at" in self._call.values
+
     def ok(self) -> None:
         """The call returned."""
         self.settle(ToolStatus.OK)
