@@ -72,6 +72,7 @@ REASONS: dict[str, Said] = {
 DAMAGED_RECORD = "damaged_record"
 """The reason by which a log says of itself that a record of the turn is damaged: a remark, and no word on the end."""
 
+_NO_LAYER = "unrecorded"
 _SIGNALS = range(129, 193)
 _FIRST_FAILED_STATUS = 400
 _FINISH_WORDS = frozenset({FinishClass.COMPLETED, FinishClass.TOOL_CALLS})
@@ -160,10 +161,11 @@ def is_signal(exit_code: int) -> bool:
 def label(claim: Claim) -> str | None:
     """The claim as ``by:reason`` for a list of conflicts; ``None`` where it says nothing."""
     word = claim.reason or claim.status
-    if word:
-        return None if word == DAMAGED_RECORD else f"{claim.by}:{word}"
-    if claim.exit_code:
-        return f"{claim.by}:exit_{claim.exit_code}"
-    if claim.error_type:
-        return f"{claim.by}:{claim.error_type}"
-    return f"{claim.by}:message" if claim.message and phrase_of_claim(claim.message) else None
+    if word == DAMAGED_RECORD:
+        return None
+    if not word and claim.exit_code:
+        word = f"exit_{claim.exit_code}"
+    if not word and claim.message and phrase_of_claim(claim.message):
+        word = claim.error_type or "message"
+    word = word or claim.error_type
+    return f"{claim.by or _NO_LAYER}:{word}" if word else None

@@ -201,7 +201,7 @@ class YieldRecord:
 class Claim:
     """One layer's own word on how the turn ended; kept raw, never overwritten."""
 
-    by: Layer
+    by: Layer | None = None
     reason: str | None = None
     status: str | None = None
     at: Instant | None = None

@@ -10,7 +10,7 @@ _T = TypeVar("_T", bound=Hashable)
 NEVER = 1 << 80
 """The place of what has no instant: after everything that has one."""
 
-_LAYER_RANK: dict[Layer, int] = {layer: rank for rank, layer in enumerate(Layer)}
+_LAYER_RANK: dict[Layer | None, int] = {layer: rank for rank, layer in enumerate((*Layer, None))}
 
 
 def place(instant: int | None) -> int:

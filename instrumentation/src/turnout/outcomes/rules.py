@@ -76,8 +76,8 @@ def provider_cancelled(case: Case) -> Finding | None:
 
 
 def stop_marker(case: Case) -> Finding | None:
-    """A message says that somebody stopped the turn."""
-    return _marked(case, Outcome.STOPPED)
+    """A message says that somebody stopped the turn, and no refusal had ended it."""
+    return None if case.reading.refused else _marked(case, Outcome.STOPPED)
 
 
 def provider_refused(case: Case) -> Finding | None:
@@ -352,7 +352,11 @@ def _died_over_a_call(case: Case) -> bool:
 
 def _hangs(case: Case) -> bool:
     """Whether nothing says that a turn with an unsettled call ever came to its limit."""
-    said_nothing = not case.heard and case.turn.ended_at is None and not case.reading.paused
+    said_nothing = (
+        all(heard.said.outcome is None for heard in case.heard)
+        and case.turn.ended_at is None
+        and not case.reading.paused
+    )
     return _died_over_a_call(case) or (case.reading.unsettled and said_nothing)
 
 

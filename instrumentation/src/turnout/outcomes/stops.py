@@ -156,9 +156,9 @@ def cause_of_stop(case: Case, stop: StopRecord) -> Cause:
     return Cause.OTHER if claimed is None else cause_of_claim(claimed.said, claimed.claim.by)
 
 
-def cause_of_claim(said: Said, by: Layer) -> Cause:
+def cause_of_claim(said: Said, by: Layer | None) -> Cause:
     """Who stopped the turn, by who says so."""
-    return said.cause or _CLAIMED_BY[by]
+    return said.cause or (Cause.OTHER if by is None else _CLAIMED_BY[by])
 
 
 def stop_is_in_flight(stop: StopRecord | None, reading: Reading) -> bool:

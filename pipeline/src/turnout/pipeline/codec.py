@@ -7,6 +7,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from types import UnionType
 from typing import Any, Final, TypeAlias, Union, get_args, get_origin, get_type_hints
 
@@ -22,7 +23,6 @@ _SPELLED: Final = {"yield": "yield_"}
 _SHOWN: Final = 60
 _INT_MIN, _INT_MAX = -(2**63), 2**63 - 1
 _COMPLAINT = re.compile(r"Expected (?P<expected>.+?)(?:, got (?P<got>.+?))?(?: - at `\$\.?(?P<path>.*)`)?")
-_ENUM_COMPLAINT = re.compile(r"Invalid enum value (?P<got>.+?)(?: - at `\$\.?(?P<path>.*)`)?")
 
 
 class FactsError(TurnoutError):
@@ -50,6 +50,7 @@ class _Key:
     name: str
     is_instant: bool = False
     record: type | None = None
+    words: tuple[str, ...] = ()
 
 
 _Keys: TypeAlias = Mapping[str, _Key]
@@ -59,7 +60,7 @@ def _keys_of(record: type) -> _Keys:
     found: dict[str, _Key] = {}
     for name, hint in get_type_hints(record).items():
         spelled = next((key for key, field in _SPELLED.items() if field == name), name)
-        found[spelled] = _Key(name, name in INSTANTS, _record_in(hint))
+        found[spelled] = _Key(name, name in INSTANTS, _record_in(hint), _words_in(hint))
     return found
 
 
@@ -68,6 +69,12 @@ def _record_in(hint: Any) -> type | None:
     if get_origin(hint) in {Union, UnionType, tuple}:
         return next((found for part in get_args(hint) if (found := _record_in(part)) is not None), None)
     return hint if isinstance(hint, type) and hasattr(hint, "__dataclass_fields__") else None
+
+
+def _words_in(hint: Any) -> tuple[str, ...]:
+    """The words of the enum inside ``X | None``, if there is one."""
+    enums = [part for part in get_args(hint) if isinstance(part, type) and issubclass(part, StrEnum)]
+    return tuple(str(member) for enum in enums for member in enum)
 
 
 _KEYS: dict[type, _Keys] = {}
@@ -147,6 +154,8 @@ def _value(part: object, key: _Key, path: str, unknown: dict[str, None]) -> obje
             return _read(part, key.record, f"{path}.", unknown)
         if isinstance(part, list | tuple):
             return [_entry(entry, key.record, f"{path}[{n}]", unknown) for n, entry in enumerate(part)]
+    if key.words and part not in key.words:
+        raise FactsError(path, _shown(part), f"one of {', '.join(key.words)}")
     if type(part) is int and not _INT_MIN <= part <= _INT_MAX:
         raise FactsError(path, _shown(part), "an integer of at most 64 bits")
     return part
@@ -172,13 +181,12 @@ def _unplaced(path: str) -> str:
 
 def _complaint(text: str, value: Mapping[str, Any]) -> FactsError:
     """The decoder's complaint with the value itself in place of its type."""
-    match = _COMPLAINT.fullmatch(text) or _ENUM_COMPLAINT.fullmatch(text)
+    match = _COMPLAINT.fullmatch(text)
     if match is None:
         return FactsError("line", text, "turn facts")
-    parts = match.groupdict()
-    path = (parts["path"] or "line").replace("yield_", "yield")
-    expected = (parts.get("expected") or "one of the words of the contract").replace("`", "").replace(" | null", "")
-    got = _shown_at(value, path) or (parts["got"] or "something else").replace("`", "")
+    path = (match["path"] or "line").replace("yield_", "yield")
+    expected = match["expected"].replace("`", "").replace(" | null", "")
+    got = _shown_at(value, path) or (match["got"] or "something else").replace("`", "")
     return FactsError(path, got, expected)
 
 
@@ -198,5 +206,7 @@ def _shown(value: object) -> str:
         return "an object"
     if isinstance(value, list | tuple):
         return "a list"
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
     text = repr(value) if isinstance(value, str) else str(value)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
