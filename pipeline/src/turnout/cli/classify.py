@@ -1,8 +1,11 @@
 """``turnout classify``: turn facts in, verdicts out, no lake."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from shutil import copyfileobj
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import click
@@ -48,7 +51,8 @@ def _verdicts(name: str, kind: str | None, tally: "Tally") -> Iterator["bytes | 
 
     try:
         if kind is not None:
-            yield from classify_kind(_importer(kind, Path(name)), Path(name), tally)
+            with _as_file(name) as path:
+                yield from classify_kind(_importer(kind, path), path, name, tally)
         elif name == _STANDARD_INPUT:
             yield from classify_lines(sys.stdin.buffer, name, tally)
         else:
@@ -56,6 +60,19 @@ def _verdicts(name: str, kind: str | None, tally: "Tally") -> Iterator["bytes | 
                 yield from classify_lines(stream, name, tally)
     except OSError as error:
         raise TurnoutError(f"{name}: got {error.strerror or error}, expected a file that can be read") from error
+
+
+@contextmanager
+def _as_file(name: str) -> Generator[Path]:
+    """The file of that name; standard input as a file, for importers look at the first records before they read."""
+    if name != _STANDARD_INPUT:
+        yield Path(name)
+        return
+    with TemporaryDirectory(prefix="turnout-classify-") as folder:
+        path = Path(folder, "stdin.jsonl")
+        with path.open("wb") as copy:
+            copyfileobj(sys.stdin.buffer, copy)
+        yield path
 
 
 def _importer(kind: str, path: Path) -> "Importer":

@@ -51,20 +51,23 @@ def classify_lines(lines: Iterable[bytes], name: str, tally: Tally) -> Iterator[
         yield encode_verdict(classify(decoded.turn))
 
 
-def classify_kind(importer: Importer, path: Path, tally: Tally) -> Iterator[bytes | Complaint]:
-    """One verdict (JSON) a turn that an importer reads from a file, with what the source says of the turn."""
+def classify_kind(importer: Importer, path: Path, name: str, tally: Tally) -> Iterator[bytes | Complaint]:
+    """One verdict (JSON) a turn that an importer reads from a file, with what the source says of the turn.
+
+    ``name`` is what the file is called in rows and complaints.
+    """
     for item in importer.read(path):
         match item:
             case Damaged():
                 tally.damaged += 1
-                place = item.path if item.line is None else f"{item.path}:{item.line}"
+                place = name if item.line is None else f"{name}:{item.line}"
                 yield Complaint(f"{place}: {item.what}")
             case Skipped():
                 tally.skipped += 1
-                yield Complaint(f"{item.path}: skipped: {item.why}", mild=True)
+                yield Complaint(f"{name}: skipped: {item.why}", mild=True)
             case _:
                 tally.verdicts += 1
-                yield msgspec.json.encode(described(item, str(path)))
+                yield msgspec.json.encode(described(item, name))
 
 
 def described(turn: TurnFacts, file: str) -> dict[str, object]:
