@@ -33,11 +33,7 @@ def test_a_rhythm_is_read_from_arrivals() -> None:
 def test_words_say_the_age_and_shout_only_when_it_is_unusual() -> None:
     """A pause that happens every day is told and not shouted."""
     assert (rhythm("own", 12).words, rhythm("own", 12).unusual) == ("12 s ago", False)
-    assert (rhythm("own", 200).words, rhythm("own", 200).quiet, rhythm("own", 200).unusual) == (
-        "3 min ago",
-        True,
-        False,
-    )
+    assert (rhythm("own", 200).words, rhythm("own", 200).unusual) == ("3 min ago, lately every 10 s", False)
     assert (rhythm("own", 900).words, rhythm("own", 900).unusual) == ("silent for 15 min", True)
 
 
@@ -49,8 +45,14 @@ def test_a_source_that_was_never_so_quiet_is_named() -> None:
 
 
 def test_all_sources_quiet_at_once_is_silence() -> None:
-    """Together they say what none of them says alone."""
-    assert silences([rhythm("own", 200), rhythm("gen_ai", 230)]) == ("Silence: no telemetry from any source for 3 min",)
+    """Together they say what none of them says alone; one that was heard of hours earlier has no part in it."""
+    one, two = rhythm("own", 100, gap=30.0), rhythm("gen_ai", 130, gap=30.0)
+    assert (one.quiet, two.quiet) == (False, False)
+    long_gone = rhythm("nightly", 40_000, gap=1.0, longest_pause=90_000.0)
+    assert silences([one, two, long_gone]) == ()
+    assert silences([rhythm("own", 110, gap=30.0), two, long_gone]) == (
+        "Silence: no telemetry from any source for 110 s; a turn arrived every 15 s until then",
+    )
 
 
 def test_one_quiet_source_among_busy_ones_is_no_silence() -> None:

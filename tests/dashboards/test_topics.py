@@ -71,7 +71,7 @@ def test_filters_that_leave_nothing_leave_a_sentence(open_page: Open, full_lake:
     """A page over no turn at all still draws itself, and says so."""
     page = open_page(full_lake, topic, until=UNTIL, agent="nobody")
     assert [error.value for error in page.exception] == []
-    assert "None in this window." in words(page)
+    assert ("No turn ended abnormally." if topic == "on_call" else "None in this window.") in words(page)
 
 
 @pytest.mark.parametrize(
@@ -166,3 +166,12 @@ def test_pages_are_thin_and_ask_the_lake_through_one_module() -> None:
         assert "select" not in source.lower()
     knowing = {path.name for path in folder.rglob("*.py") if "Warehouse" in path.read_text()}
     assert knowing == {"data.py"}
+
+
+def test_the_loop_that_an_empty_lake_shows_runs_as_it_stands(open_page: Open, tmp_path: Path) -> None:
+    """A snippet that fails would be the first thing that a newcomer sees."""
+    page = open_page(tmp_path / "none", "on_call")
+    target = tmp_path / "turns.jsonl"
+    shown = page.code[2].value.replace("otlp_sink()", f"FileSink({str(target)!r}, delay_s=0)").replace("otlp_sink", "FileSink")
+    exec(compile(shown, "snippet", "exec"), {})
+    assert '"agent":"my-agent"' in target.read_text().replace(" ", "")

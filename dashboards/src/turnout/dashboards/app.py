@@ -4,7 +4,7 @@ from typing import Final
 
 import streamlit as st
 
-from turnout.dashboards import bar, components, data, markup
+from turnout.dashboards import bar, components, data, first_run, markup
 
 # Not in a folder named "pages": Streamlit would run such a file by itself, without this frame, for whoever is the first to open its link.
 PAGES: Final = (
@@ -20,7 +20,7 @@ st.html(markup.STYLE)
 page = st.navigation([st.Page(path, title=title, icon=icon) for path, title, icon in PAGES], position="top")
 with components.guarded():
     if data.version() < 0:
-        components.wait_for_turns()
+        first_run.wait_for_turns()
     else:
         bar.draw()
         page.run()

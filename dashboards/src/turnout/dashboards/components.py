@@ -9,25 +9,22 @@ import altair as alt
 import polars as pl
 import streamlit as st
 
-from turnout.dashboards import bar, data, frames, markup, telling
+from turnout.dashboards import bar, data, frames, markup
 from turnout.dashboards.rhythm import Rhythm
 from turnout.dashboards.scope import Scope, address
 from turnout.dashboards.words import Headline
-from turnout.outcomes.facts import TurnFacts
 from turnout.outcomes.verdict import Outcome
 from turnout.pipeline import charts
 from turnout.pipeline.analysis.incident import Cell
 from turnout.pipeline.charts import COLOURS
 from turnout.pipeline.errors import TurnoutError
-from turnout.pipeline.query import TurnDetail, metric
+from turnout.pipeline.query import metric
 from turnout.pipeline.query.filters import VALUES
 from turnout.pipeline.wording import MEANINGS, NOT_RECORDED, count, duration, label
 
 LATEST: Final = 15
 """So many turns are listed."""
 
-_SEVERAL: Final = 2
-_LAST_STEPS: Final = 20
 _HOURLY: Final = timedelta(days=2)
 
 LIVE_SECONDS: Final = 5
@@ -123,40 +120,6 @@ def turn_list(title: str, turns: pl.DataFrame, now: datetime, empty: str) -> Non
     st.html(markup.table(columns, [_turn_row(row, now) for row in turns.iter_rows(named=True)]))
 
 
-@st.fragment(run_every=LIVE_SECONDS)
-def wait_for_turns() -> None:
-    """An empty lake: three ways to fill it, until the first turn is there."""
-    if data.version() >= 0:
-        st.rerun()
-    st.markdown("## No turns here yet")
-    st.markdown(
-        f"The lake `{data.lake()}` is empty. Any one of these brings the first turns; this page shows them by itself."
-    )
-    _way(
-        "1. An agent that speaks OpenTelemetry",
-        "Start the receiver, and point the agent at it. GenAI conventions, OpenInference and OpenLLMetry are understood.",
-        "turnout serve\nOTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318 python your_agent.py",
-        "bash",
-    )
-    _way(
-        "2. Logs and transcripts that are already there",
-        "Claude Code, Codex, SWE-agent and others; a second import adds nothing.",
-        "turnout import auto ~/.claude/projects",
-        "bash",
-    )
-    _way(
-        "3. A loop of your own",
-        "Record each turn where it runs.",
-        "from turnout.instrumentation import Limits, Recorder, otlp_sink\n\n"
-        "recorder = Recorder(otlp_sink())\n"
-        'with recorder.turn(agent="my-agent", limits=Limits(steps=30)) as turn:\n'
-        '    with turn.step(model="gpt-5-mini", provider="openai") as step:\n'
-        '        step.finish(raw_finish_reason="stop")',
-        "python",
-    )
-    st.markdown("Or only look around: `turnout demo` runs agents, a receiver and these pages over a lake of its own.")
-
-
 def _narrowing(place: Cell | None) -> list[markup.Cell]:
     """A link to the same page over one place alone."""
     if place is None or place.dimension not in VALUES:
@@ -164,86 +127,6 @@ def _narrowing(place: Cell | None) -> list[markup.Cell]:
     value = NOT_RECORDED if place.value in {None, frames.NO_TOOL} else str(place.value)
     narrowed = {**bar.chosen(), place.dimension: [value]}
     return [markup.Link("Only these", address("", narrowed))]
-
-
-def turn_id() -> str:
-    """The turn that the address names."""
-    return st.query_params.get("turn", "")
-
-
-def find_turn(wanted: str, scope: Scope) -> None:
-    """No turn, or one that the lake does not know: a place to name one, and the latest."""
-    if wanted:
-        st.warning(f"No turn {wanted} in this lake. A turn is here some seconds after it ends.")
-    st.text_input("Turn id", key="named_turn", on_change=_open_named, placeholder="as a log line or a trace names it")
-    listed = data.turns(scope.listed(()), LATEST)
-    turn_list("Latest turns", listed, scope.now, "None in this window.")
-
-
-def sentences(title: str, lines: Sequence[str]) -> None:
-    """A list of sentences, left out where there are none."""
-    if lines:
-        with st.container(gap="small"):
-            st.markdown(f"##### {title}")
-            st.markdown("\n".join(f"- {line}" for line in lines))
-
-
-def rows(title: str, columns: Sequence[markup.Column], found: Sequence[dict[str, markup.Cell]]) -> None:
-    """A table, left out where it is empty."""
-    if found:
-        with st.container(gap="small"):
-            st.markdown(f"##### {title}")
-            st.html(markup.table(columns, found))
-
-
-def facts(title: str, pairs: Sequence[tuple[str, markup.Cell]]) -> None:
-    """Names and values under a title."""
-    with st.container(gap="small"):
-        st.markdown(f"##### {title}")
-        st.html(markup.facts(pairs))
-
-
-def continued(turn: TurnFacts) -> list[tuple[str, markup.Cell]]:
-    """The turn that this one goes on from."""
-    if turn.continues_turn_id is None:
-        return []
-    return [
-        ("Continues", markup.Link(turn.continues_turn_id, address("turn", bar.chosen(), turn=turn.continues_turn_id)))
-    ]
-
-
-def steps(found: Sequence[dict[str, markup.Cell]]) -> None:
-    """Every step; of a long turn the last ones first, where it ended."""
-    early, last = found[:-_LAST_STEPS], found[-_LAST_STEPS:]
-    if early:
-        with st.expander(f"The first {len(early)} steps"):
-            st.html(markup.table(telling.STEPS, early))
-    rows(f"The last {len(last)} steps" if early else "Steps", telling.STEPS, last)
-
-
-def segments(found: TurnDetail) -> None:
-    """All stretches of the same turn, where recoveries broke it into several."""
-    if found.segments.height < _SEVERAL:
-        return
-    columns = (markup.Column("turn", "Stretch"), markup.Column("outcome", "How"))
-    lines: list[dict[str, markup.Cell]] = [
-        {
-            "turn": markup.Link(turn, address("turn", bar.chosen(), turn=turn)),
-            "outcome": markup.Marked(label(outcome), COLOURS[Outcome(outcome)]),
-        }
-        for turn, outcome in found.segments.select("turn_id", "outcome").iter_rows()
-    ]
-    rows("Stretches of this turn between recoveries; the last one is what a person sees", columns, lines)
-
-
-def _open_named() -> None:
-    st.query_params["turn"] = st.session_state["named_turn"].strip()
-
-
-def _way(title: str, words: str, code: str, language: str) -> None:
-    st.markdown(f"#### {title}")
-    st.markdown(words)
-    st.code(code, language=language)
 
 
 def _turn_row(row: dict[str, object], now: datetime) -> dict[str, markup.Cell]:

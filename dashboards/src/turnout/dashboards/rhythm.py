@@ -37,6 +37,8 @@ class Rhythm:
         """The age, and what is usual where it is quiet."""
         if self.unusual:
             return f"silent for {duration(self.age)}"
+        if self.quiet and self.gap is not None:
+            return f"{duration(self.age)} ago, lately every {duration(self.gap)}"
         return f"{duration(self.age)} ago"
 
 
@@ -54,14 +56,22 @@ def rhythms(arrivals: pl.DataFrame, now: datetime) -> tuple[Rhythm, ...]:
 
 
 def silences(found: Sequence[Rhythm]) -> tuple[str, ...]:
-    """Sentences about silence: of every source that has not been so quiet all week, or of all when all are quiet."""
+    """Sentences about silence: of every source that has not been so quiet all week, else of all sources together."""
     unusual = [each for each in found if each.unusual]
-    if unusual:
-        return tuple(_unusual(each) for each in unusual)
-    if found and all(each.quiet for each in found):
-        latest = min(found, key=lambda each: each.age)
-        return (f"Silence: no telemetry from any source for {duration(latest.age)}",)
-    return ()
+    return tuple(_unusual(each) for each in unusual) or _together(found)
+
+
+def _together(found: Sequence[Rhythm]) -> tuple[str, ...]:
+    """Silence of all sources at once, against the rhythm that they had together in the last busy hour."""
+    age = min((each.age for each in found), default=0.0)
+    gaps = [each.gap for each in found if each.gap is not None and each.age - age < _HOUR]
+    if not gaps:
+        return ()
+    gap = 1 / sum(1 / each for each in gaps)
+    if not silent(age, gap):
+        return ()
+    usual = f"a turn arrived every {duration(gap)} until then"
+    return (f"Silence: no telemetry from any source for {duration(age)}; {usual}",)
 
 
 def _unusual(each: Rhythm) -> str:

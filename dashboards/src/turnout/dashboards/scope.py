@@ -65,6 +65,10 @@ class Scope:
         """The filters of a list of turns with these outcomes; those that were chosen go before."""
         return replace(self.filters, outcome=self.outcomes or tuple(sorted(outcomes)))
 
+    def latest(self, outcomes: Iterable[str]) -> Filters:
+        """The same without a start: the latest turns, however long ago they ended."""
+        return replace(self.listed(outcomes), since=None)
+
     @property
     def words(self) -> str:
         """The length, as ``hour`` or ``24 hours``."""

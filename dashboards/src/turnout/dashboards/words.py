@@ -27,7 +27,7 @@ ESTIMATE: Final = (
     "Band: 95 % interval. Dashed: limits in use."
 )
 
-NOW_AND_BEFORE: Final = "Coloured: this window. Grey, just below: the same length of time before it."
+PLACES_CAPTION: Final = "Below: the share of turns that end abnormally, with its 95 % interval. In grey, just under each: the same length of time before."
 
 CLEAR: Final = 0.05
 """When the data rule out a larger rise than this, nothing changed; else there is no clear change."""
@@ -87,7 +87,9 @@ def _headline(incident: Incident, window: str) -> Headline:
     match incident.direction:
         case Direction.NO_TURNS:
             before = (
-                f"{count(whole.before.total)} did in the {window} before." if whole.before.total else "None did before."
+                f"{count(whole.before.total)} did in the {window} before."
+                if whole.before.total
+                else f"None did in the {window} before either."
             )
             return Headline(f"Silence: no turn ended in the last {window}", (Line(before),), ALARM)
         case Direction.NO_BEFORE:

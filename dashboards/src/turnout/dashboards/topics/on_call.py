@@ -19,16 +19,20 @@ def watch() -> None:
         components.headline(board.headline(scope))
         components.sources(board.rhythms(scope))
         ends = board.ends(scope, bucket(scope.length))
-        over_time = charts.ends_over_time(ends, window=scope.span, boundary=scope.since)
-        traffic = charts.turns_over_time(board.totals(ends), window=scope.span, boundary=scope.since)
-        components.chart(f"Abnormal turns by reason: the {scope.words} before, and the last {scope.words}", over_time)
-        st.altair_chart(traffic, width="stretch")
-        with st.container(key="grid-places"):
-            for title, frame in board.places(scope):
-                components.chart(title, charts.shares(frame))
-        listed = data.turns(scope.listed(ABNORMAL), components.LATEST)
-        components.turn_list("Latest abnormal turns", listed, scope.now, "None in this window.")
+        if not ends.is_empty():
+            over_time = charts.ends_over_time(ends, window=scope.span, boundary=scope.since)
+            traffic = charts.turns_over_time(board.totals(ends), window=scope.span, boundary=scope.since)
+            components.chart(
+                f"Abnormal turns by reason: the {scope.words} before, and the last {scope.words}", over_time
+            )
+            st.altair_chart(traffic, width="stretch")
+            st.caption(words.PLACES_CAPTION)
+            with st.container(key="grid-places"):
+                for title, frame in board.places(scope):
+                    components.chart(title, charts.shares(frame))
+        listed = data.turns(scope.latest(ABNORMAL), components.LATEST)
+        components.turn_list("Latest abnormal turns", listed, scope.now, "No turn ended abnormally.")
 
 
 watch()
-components.definitions(("abnormal", "outcomes"), words.INTERVAL, words.NOW_AND_BEFORE, components.outcome_meanings())
+components.definitions(("abnormal", "outcomes"), words.INTERVAL, components.outcome_meanings())
