@@ -32,6 +32,9 @@ Lines = Callable[..., Path]
 Line = dict[str, Any]
 
 
+REJECTION = "User rejected tool use"
+
+
 def at(second: int) -> int:
     return parse_instant(f"2026-01-05T10:00:{second:02d}Z")
 
@@ -219,6 +222,61 @@ def test_the_interrupt_marker_is_a_stop_of_the_user(lines: Lines) -> None:
     assert turn.steps[0].tool_calls[0].error_type == "interrupted"
 
 
+ENTRIES = {"cli": True, "claude-vscode": True, "sdk-py": False, None: None}
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=[str(entry) for entry in ENTRIES])
+def test_the_entry_point_tells_whether_a_person_is_there(lines: Lines, entry: str | None) -> None:
+    """A terminal or an editor is attended, a library is not, and older versions do not say."""
+    more = {} if entry is None else {"entrypoint": entry}
+    path = lines("s1.jsonl", prompt("p1", None, 1, **more), answer("a1", "p1", 2, "m1", say("hi")))
+    assert [turn.attended for turn in turns(path)] == [ENTRIES[entry]]
+
+
+def test_a_line_whose_parent_was_lost_belongs_to_the_running_turn(lines: Lines) -> None:
+    """A damaged line breaks the chain; what hung on it stays with the turn it stood in."""
+    path = lines(
+        "s1.jsonl",
+        prompt("p1", None, 1),
+        "{cut",
+        answer("a2", "lost", 2, "m1", say("hi")),
+        prompt("q1", None, 3, "build", isSidechain=True),
+        answer("b2", "lost too", 4, "m2", say("built"), isSidechain=True),
+    )
+    assert [[step.message_id for step in turn.steps] for turn in turns(path)] == [["m1"], ["m2"]]
+
+
+def test_a_copied_line_counts_once(lines: Lines) -> None:
+    """A line that stands twice in a file is one."""
+    said = answer("a1", "p1", 2, "m1", say("hi"))
+    (turn,) = turns(lines("s1.jsonl", prompt("p1", None, 1), said, said))
+    assert [step.output for step in turn.steps] == [Output(text_chars=2, parts=1, last_at=at(2))]
+
+
+def test_a_turn_goes_on_after_a_compaction(lines: Lines) -> None:
+    """The boundary begins a chain of its own, which hangs on the old one."""
+    path = lines(
+        "s1.jsonl",
+        prompt("p1", None, 1),
+        answer("a1", "p1", 2, "m1", say("hi")),
+        line("y1", None, 3, type="system", subtype="compact_boundary", logicalParentUuid="a1"),
+        prompt("y2", "y1", 3, "This session is being continued", isCompactSummary=True),
+        answer("a2", "y2", 4, "m2", say("ho"), stop="end_turn"),
+    )
+    assert [[step.message_id for step in turn.steps] for turn in turns(path)] == [["m1", "m2"]]
+
+
+def test_the_runtime_says_when_a_turn_is_over(lines: Lines) -> None:
+    """The duration that the client writes at the end of a turn is its end, whatever the message says."""
+    path = lines(
+        "s1.jsonl",
+        prompt("p1", None, 1),
+        answer("a1", "p1", 2, "m1", say("hi")),
+        line("y1", "a1", 3, type="system", subtype="turn_duration", durationMs=2000),
+    )
+    assert [turn.ended_at for turn in turns(path)] == [at(3)]
+
+
 TOOL_ENDS: Mapping[str, tuple[str, ToolStatus, str | None, str | None]] = {
     "failed": ("boom", ToolStatus.ERROR, None, None),
     "arguments": ("<tool_use_error>InputValidationError: x", ToolStatus.ERROR, "InputValidationError", None),
@@ -230,6 +288,7 @@ TOOL_ENDS: Mapping[str, tuple[str, ToolStatus, str | None, str | None]] = {
         None,
     ),
     "by the person": ("The user doesn't want to proceed with this tool use.", ToolStatus.DENIED, None, "user"),
+    "by the person, elsewhere": ("no", ToolStatus.DENIED, None, "user"),
     "by the host": ("Permission to use Bash has been denied.", ToolStatus.DENIED, None, "host"),
 }
 
@@ -242,7 +301,7 @@ def test_a_denied_call_is_no_error(lines: Lines, words: str) -> None:
         "s1.jsonl",
         prompt("p1", None, 1),
         answer("a1", "p1", 2, "m1", use("c1", "Bash"), stop="tool_use"),
-        result("t1", "a1", 3, "c1", text, error=True),
+        result("t1", "a1", 3, "c1", text, error=True, toolUseResult=REJECTION if text == "no" else text),
     )
     (call,) = turns(path)[0].steps[0].tool_calls
     assert (call.status, call.error_type, call.denied_by) == (status, error_type, denied_by)

@@ -21,6 +21,7 @@ from turnout.outcomes.facts import (
     TurnFacts,
     Usage,
 )
+from turnout.outcomes.instants import parse_instant
 from turnout.outcomes.verdict import Cause
 from turnout.pipeline.importers import KINDS, Damaged, Imported
 from turnout.pipeline.importers.base import DAMAGED_RECORD
@@ -198,6 +199,27 @@ def test_the_status_of_a_failed_request_names_the_cause(lines: Lines, status: in
         for end in (by_field, in_words)
     ]
     assert causes == [STATUSES[status]] * 2
+
+
+def test_the_result_tells_what_the_stream_left_out(lines: Lines) -> None:
+    """Newer results carry the last stop reason; newer lines carry a time."""
+    stamp = "2026-01-05T10:00:0{}Z"
+    path = lines(
+        "log.jsonl",
+        {**init(), "timestamp": stamp.format(1)},
+        {**answer("m1", say("hi")), "timestamp": stamp.format(2)},
+        {**result(stop_reason="refusal"), "timestamp": stamp.format(3)},
+    )
+    (turn,) = turns(path)
+    assert turn.steps[0].raw_finish_reason == "refusal"
+    assert (turn.started_at, turn.ended_at) == (parse_instant(stamp.format(1)), parse_instant(stamp.format(3)))
+    assert classify(turn).outcome == "refused"
+
+
+def test_a_stop_reason_of_the_stream_stands(lines: Lines) -> None:
+    """The result adds to what the stream said, and does not replace it."""
+    path = lines("log.jsonl", init(), answer("m1", say("hi"), stop="max_tokens"), result(stop_reason="end_turn"))
+    assert turns(path)[0].steps[0].raw_finish_reason == "max_tokens"
 
 
 def test_a_used_up_plan_is_a_rate_limit(lines: Lines) -> None:

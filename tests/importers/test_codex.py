@@ -253,6 +253,24 @@ CALLS: Mapping[str, tuple[tuple[Line, ...], ToolCall]] = {
         ),
         ToolCall(name="git.log", status=ToolStatus.ERROR, error_type="failed"),
     ),
+    "server tool said so": (
+        (
+            event("mcp_tool_call_begin", 2, call_id="c1", invocation={"server": "git", "tool": "log"}),
+            event("mcp_tool_call_end", 3, call_id="c1", result={"Ok": {"is_error": True}}),
+        ),
+        ToolCall(name="git.log", status=ToolStatus.ERROR, error_type="failed"),
+    ),
+    "server tool": (
+        (
+            event("mcp_tool_call_begin", 2, call_id="c1", invocation={"server": "git", "tool": "log"}),
+            event("mcp_tool_call_end", 3, call_id="c1", result={"Ok": {"content": []}}),
+        ),
+        ToolCall(name="git.log", status=ToolStatus.OK),
+    ),
+    "search": (
+        (event("web_search_begin", 2, call_id="c1"), event("web_search_end", 3, call_id="c1", query="x")),
+        ToolCall(name="web_search", status=ToolStatus.OK, mutating=False),
+    ),
     "patch failed": (
         (
             event("patch_apply_begin", 2, call_id="c1", changes={}),
@@ -332,6 +350,16 @@ def test_a_key_that_interrupts_is_a_stop(lines: Lines) -> None:
     )
     (turn,) = turns(path)
     assert turn.stop_requests == (StopRecord(mode=StopMode.IMMEDIATE, reason="user_stop", at=at(2), by=Requester.USER),)
+
+
+ORIGINATORS = {"codex_cli_rs": True, "codex_vscode": True, "codex_exec": False, None: None}
+
+
+@pytest.mark.parametrize("originator", ORIGINATORS, ids=[str(name) for name in ORIGINATORS])
+def test_the_originator_tells_whether_a_person_is_there(lines: Lines, originator: str | None) -> None:
+    """A terminal or an editor is attended, a batch run is not, and a log that does not say says nothing."""
+    meta = {**META, "payload": {"id": "s1"} if originator is None else {"id": "s1", "originator": originator}}
+    assert [turn.attended for turn in turns(lines("rollout.jsonl", meta, BEGIN))] == [ORIGINATORS[originator]]
 
 
 def test_a_spawned_thread_is_a_child(lines: Lines) -> None:

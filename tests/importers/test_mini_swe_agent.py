@@ -145,6 +145,33 @@ def test_an_exception_is_named_as_the_error(document: Document) -> None:
     assert turn.claims[0].error_type == "AuthenticationError"
 
 
+def test_what_broke_a_run_is_kept_in_its_words(document: Document) -> None:
+    """The first format keeps a traceback beside the status, the later one in its last message; both are read for causes."""
+    first = run(say("hm", 1), status="APIError")
+    first["info"]["traceback"] = "Traceback: overloaded"
+    last = {"role": "exit", "content": "", "extra": {"exit_status": "APIError", "exception_str": "overloaded"}}
+    claims = [turn_of(document, value).claims[0] for value in (first, run(say("hm", 1), last, status=""))]
+    assert [(claim.status, claim.message) for claim in claims] == [
+        ("APIError", "Traceback: overloaded"),
+        ("APIError", "overloaded"),
+    ]
+
+
+AGENTS = {
+    "minisweagent.agents.interactive.InteractiveAgent": True,
+    "minisweagent.run.extra.swebench.ProgressTrackingAgent": False,
+    "minisweagent.agents.default.DefaultAgent": None,
+}
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_the_class_of_the_agent_tells_whether_a_person_is_there(document: Document, agent: str) -> None:
+    """The interactive agent is attended, one that a batch runs is not, the plain one may be either."""
+    value = run(say("hm", 1))
+    value["info"]["config"]["agent_type"] = agent
+    assert turn_of(document, value).attended is AGENTS[agent]
+
+
 def test_a_cut_answer_keeps_both_reasons(document: Document) -> None:
     """What the router says and what the provider said stand side by side."""
     turn = turn_of(document, run(say("long", 1, finish="length", native="MAX_TOKENS"), reply("found 0 actions")))

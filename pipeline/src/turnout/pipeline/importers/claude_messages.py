@@ -101,16 +101,15 @@ class Messages:
         """Take a failed attempt; the step that follows is the same request made again."""
         self._retries.append(end)
 
-    def settle(self, block: Mapping[str, object], *, at: Instant | None, detail: object) -> bool:
-        """Take a tool result; ``False`` where no call of this turn asked for it."""
+    def settle(self, block: Mapping[str, object], *, at: Instant | None, detail: object) -> None:
+        """Take a tool result; one that no call of this turn asked for is of a call whose line was lost."""
         call_id = fields.text(block, "tool_use_id") or ""
         message_id = self._owner.get(call_id)
         if message_id is None:
-            return False
+            return
         step = self._steps[message_id]
         calls = tuple(_settled(call, block, at, detail) if call.id == call_id else call for call in step.tool_calls)
         self._steps[message_id] = replace(step, tool_calls=calls)
-        return True
 
     def steps(self) -> tuple[Step, ...]:
         """Give the steps, counted from 1."""

@@ -336,7 +336,7 @@ def _reason(subtype: str | None, result: Line) -> str | None:
         return subtype if subtype in _SUBTYPES else "error"
     if fields.boolean(result, "is_error") is True:
         return "error"
-    return subtype if subtype is None or subtype in _SUBTYPES else _TERMINAL.get(terminal or "", subtype)
+    return subtype
 
 
 def parse(source: Source, records: Iterable[Record | Damaged]) -> Iterator[Imported]:
