@@ -104,6 +104,7 @@ UNNAMED = cell(None, (58, 70), (2, 75), "agent")
     [
         pytest.param([ELSEWHERE], (), id="holds too little of it"),
         pytest.param([cell("production", (60, 300), (2, 310), "environment")], (), id="is everywhere"),
+        pytest.param([cell("eu", (50, 280), (2, 290), "environment")], (), id="moved less than the whole"),
         pytest.param([UNNAMED], (UNNAMED,), id="not recorded"),
         pytest.param([MODEL, cell("openai", (58, 70), (2, 75), "provider")], (MODEL,), id="one place under two names"),
         pytest.param([MODEL, NEW], (NEW, MODEL), id="new with this window comes first"),

@@ -172,6 +172,10 @@ def test_the_loop_that_an_empty_lake_shows_runs_as_it_stands(open_page: Open, tm
     """A snippet that fails would be the first thing that a newcomer sees."""
     page = open_page(tmp_path / "none", "on_call")
     target = tmp_path / "turns.jsonl"
-    shown = page.code[2].value.replace("otlp_sink()", f"FileSink({str(target)!r}, delay_s=0)").replace("otlp_sink", "FileSink")
+    shown = (
+        page.code[2]
+        .value.replace("otlp_sink()", f"FileSink({str(target)!r}, delay_s=0)")
+        .replace("otlp_sink", "FileSink")
+    )
     exec(compile(shown, "snippet", "exec"), {})
     assert '"agent":"my-agent"' in target.read_text().replace(" ", "")

@@ -4,7 +4,18 @@ import pytest
 
 from turnout.outcomes.verdict import Outcome
 from turnout.pipeline.analysis.intervals import Difference
-from turnout.pipeline.wording import LABELS, MEANINGS, NOTHING, difference, duration, label, percent, points, share
+from turnout.pipeline.wording import (
+    LABELS,
+    MEANINGS,
+    NOTHING,
+    difference,
+    duration,
+    label,
+    percent,
+    points,
+    share,
+    shortened,
+)
 
 
 def test_every_outcome_has_words() -> None:
@@ -74,3 +85,10 @@ def test_a_duration_is_in_its_largest_fitting_unit(seconds: float, words: str) -
 def test_words_that_are_no_outcome_stay() -> None:
     """A later outcome of a newer lake is shown as it is spelled."""
     assert (label("budget"), label("something_new")) == ("cut by a limit", "something_new")
+
+
+def test_a_long_name_loses_its_middle() -> None:
+    """What tells two names apart is mostly at their ends."""
+    short = shortened("anthropic/claude-opus-5-thinking-20261101", 20)
+    assert (short, len(short)) == ("anthropic…g-20261101", 20)
+    assert shortened("gpt-5-mini", 20) == "gpt-5-mini"

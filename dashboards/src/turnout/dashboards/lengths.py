@@ -10,7 +10,7 @@ from turnout.dashboards.scope import Scope
 from turnout.outcomes.verdict import Flag, Outcome
 from turnout.pipeline import charts
 from turnout.pipeline.analysis.compare import Arm
-from turnout.pipeline.wording import NOT_RECORDED, count
+from turnout.pipeline.wording import NOT_RECORDED, count, shortened
 
 AT_CAP, BELOW = "used all of it", "stayed below"
 BECAME: Final = "Each row has its own whole: cut model calls, cut turns, or continuations of cut turns."
@@ -46,7 +46,7 @@ def against_caps(scope: Scope) -> list[tuple[str, alt.LayerChart]]:
     caps = found.group_by("model", "max_output_tokens").agg(pl.col("numerator").sum())
     first = caps.sort("numerator", "model", descending=[True, False]).head(_CAPS)
     return [
-        (f"Output of {_capped(model or NOT_RECORDED, str(cap))}", _used(found, model, cap))
+        (f"Output of {_capped(shortened(model or NOT_RECORDED), str(cap))}", _used(found, model, cap))
         for model, cap in first.select("model", "max_output_tokens").iter_rows()
     ]
 

@@ -14,7 +14,7 @@ import altair as alt
 import polars as pl
 
 from turnout.outcomes.verdict import ABNORMAL, Outcome
-from turnout.pipeline.wording import LABELS, share
+from turnout.pipeline.wording import LABELS, share, shortened
 
 COLOURS: Final[Mapping[Outcome, str]] = {
     Outcome.ERROR: "#c30f0f",
@@ -327,8 +327,10 @@ def _figures(row: Mapping[str, Any]) -> list[str]:
 def _row_axes(order: Sequence[str], words: Mapping[str, str | list[str]]) -> list[alt.Chart]:
     """The labels at the left and words at the right, as axes of two layers that draw nothing."""
     shown = f"({json.dumps(dict(words), ensure_ascii=False)})[datum.value] || ''"
+    short = f"({json.dumps({label: shortened(label) for label in order}, ensure_ascii=False)})[datum.value]"
     plain = alt.Axis(
         orient="left",
+        labelExpr=short,
         labelLimit=_LABELS,
         labelOverlap=False,
         labelFlush=False,

@@ -63,6 +63,14 @@ def label(outcome: str) -> str:
     return LABELS[Outcome(outcome)] if outcome in set(Outcome) else outcome
 
 
+def shortened(name: str, longest: int = 28) -> str:
+    """A long name without its middle: names of models, tools and versions differ at their ends."""
+    if len(name) <= longest:
+        return name
+    head = (longest - 1) // 2
+    return f"{name[:head]}\N{HORIZONTAL ELLIPSIS}{name[head + 1 - longest :]}"
+
+
 def count(number: int) -> str:
     """A count with thousands apart by thin spaces, as ``12 480``."""
     return f"{number:,}".replace(",", "\N{THIN SPACE}")

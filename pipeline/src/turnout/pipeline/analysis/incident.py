@@ -96,7 +96,7 @@ def judge(whole: Cell, reasons: Sequence[Cell], places: Callable[[str | None], S
 
 
 def places_of(reason: Cell, cells: Iterable[Cell]) -> tuple[Cell, ...]:
-    """The places that hold most of a change: first those that are new, then those that moved most; the narrower one of equals."""
+    """The places that hold most of a change and moved more than the whole; new ones first, then those that moved most."""
     cells = list(cells)
     enough = [
         cell
@@ -104,6 +104,7 @@ def places_of(reason: Cell, cells: Iterable[Cell]) -> tuple[Cell, ...]:
         if cell.excess * reason.excess > 0
         and abs(cell.excess) >= EXPLAINS * abs(reason.excess)
         and cell.now.total < reason.now.total
+        and _movement(cell) > _movement(reason)
         and (cell.new or cell.decisive(len(cells)))
     ]
     enough.sort(key=lambda cell: (not cell.new, -_movement(cell), cell.now.total))
