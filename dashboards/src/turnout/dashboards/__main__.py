@@ -17,6 +17,9 @@ SETTINGS = (
     "--client.toolbarMode=minimal",
     "--client.showErrorDetails=none",
     "--runner.magicEnabled=false",
+    # What is chosen must not look like an alarm, as Streamlit's own red would.
+    "--theme.light.primaryColor=#3b6ea5",
+    "--theme.dark.primaryColor=#5b8fc7",
 )
 """Loopback only, no usage statistics, no menus for developers; an unexpected error shows one line, its traceback goes to the log."""
 

@@ -45,13 +45,16 @@ def draw() -> None:
         for name, label in _FIRST.items():
             _values(name, label)
     # Not in a popover: what a closed popover holds does not reach the browser, and its values would leave the address.
-    with st.expander(_more_label()), st.container(horizontal=True, key="more"):
-        for name, label in _MORE.items():
-            _values(name, label)
-        st.selectbox("Attended", tuple(ATTENDED), key="attended", bind="query-params")
-        st.multiselect("Ended", list(map(str, Outcome)), key="outcome", bind="query-params", placeholder="any (lists)")
-        st.text_input(
-            "Window ends at (UTC)",
+    with st.expander(_more_label()):
+        first, second = st.columns(4), st.columns(4)
+        for column, (name, label) in zip((*first, second[0]), _MORE.items(), strict=True):
+            with column:
+                _values(name, label)
+        second[1].selectbox("Attended", tuple(ATTENDED), key="attended", bind="query-params")
+        outcomes = list(map(str, Outcome))
+        second[2].multiselect("Ended", outcomes, key="outcome", bind="query-params", placeholder="any (lists)")
+        second[3].text_input(
+            "Ends at (UTC)",
             key="until",
             bind="query-params",
             placeholder="now",
