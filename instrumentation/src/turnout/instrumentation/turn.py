@@ -184,6 +184,10 @@ class TurnHandle(Block):
         """What is recorded of the turn so far."""
         return self._turn.known().facts
 
+    def enter(self) -> Scope:
+        """Make the turn current without a ``with`` block; the scope is to be left by the caller, and ends nothing."""
+        return Scope(self._turn, self._turn.place)
+
     def __enter__(self) -> Self:
         self._scope = Scope(self._turn, self._turn.place)
         return self
