@@ -22,8 +22,10 @@ from turnout.pipeline.lake.store import FolderStore
 from turnout.pipeline.schema import INSTANT, SCHEMA_VERSION, TABLES
 
 _SCHEMA_KEY: Final = "turnout.schemaVersion"
+_UNIFORM_KEY: Final = "turnout.uniform"
 _CONFIGURATION: Final[Mapping[str, str | None]] = {
     _SCHEMA_KEY: str(SCHEMA_VERSION),
+    _UNIFORM_KEY: "true",
     "delta.checkpointInterval": "100",
     "delta.logRetentionDuration": "interval 6 hours",
     "delta.deletedFileRetentionDuration": "interval 1 hours",
@@ -90,6 +92,11 @@ class Table:
         return self._handle.version()
 
     @property
+    def uniform(self) -> bool:
+        """Whether every file has every column of the schema."""
+        return self._handle.metadata().configuration.get(_UNIFORM_KEY) == "true" and not self.lacks_columns
+
+    @property
     def lacks_columns(self) -> bool:
         """Whether an older turnout made it."""
         return bool(self._missing())
@@ -99,7 +106,8 @@ class Table:
         missing = self._missing()
         if missing:
             self._handle.alter.add_columns(missing)
-            self._handle.alter.set_table_properties({_SCHEMA_KEY: str(SCHEMA_VERSION)}, raise_if_not_exists=False)
+            changed = {_SCHEMA_KEY: str(SCHEMA_VERSION), _UNIFORM_KEY: "false"}
+            self._handle.alter.set_table_properties(changed, raise_if_not_exists=False)
             self.refresh()
 
     def _missing(self) -> list[Field]:

@@ -45,11 +45,15 @@ class DataFile:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """One consistent state of a lake: whole turns only, one row a segment. Version -1 is a lake without a turn."""
+    """One consistent state of a lake: whole turns only, one row a segment. Version -1 is a lake without a turn.
+
+    Where it is not ``uniform``, an older turnout wrote some files, which lack newer columns.
+    """
 
     root: str
     version: int
     tables: Mapping[str, tuple[DataFile, ...]] = field(default_factory=dict[str, tuple[DataFile, ...]])
+    uniform: bool = True
 
     def files(self, table: str) -> tuple[DataFile, ...]:
         """The files of one table, none for a table that does not exist yet."""

@@ -41,14 +41,17 @@ class Reader:
     def _read(self) -> Snapshot:
         self._turns = _newest("turns", self._store, self._turns)
         self._ledger = _newest("ledger", self._store, self._ledger)
-        ledger = {} if self._ledger is None else {"ledger": self._ledger.files()}
-        if self._turns is None:
-            return Snapshot(self._store.root, -1, ledger)
-        tables = {"turns": self._turns.files()}
-        for name, application in NAMED.items():
-            table = self._at(name, self._turns.transaction(application) or 0)
-            tables[name] = table.files()
-        return Snapshot(self._store.root, self._turns.version, tables | ledger)
+        tables = {} if self._ledger is None else {"ledger": self._ledger}
+        if self._turns is not None:
+            tables["turns"] = self._turns
+            for name, application in NAMED.items():
+                tables[name] = self._at(name, self._turns.transaction(application) or 0)
+        return Snapshot(
+            self._store.root,
+            -1 if self._turns is None else self._turns.version,
+            {name: table.files() for name, table in tables.items()},
+            all(table.uniform for table in tables.values()),
+        )
 
     def _at(self, name: str, version: int) -> Table:
         """A table at the version that was named; a newer one may hold rows whose turn is not there yet."""

@@ -25,10 +25,8 @@ RELATIONS: Final[Mapping[str, str]] = {
 """The views that stand on files, and the tables they read."""
 
 _VIEWS: Final = ("turns", "counted_turns", "counted_steps", "counted_tool_calls")
-_ON_FILES: Final = (
-    "create view {view} as select {columns} "
-    "from read_parquet(getvariable('{table}_files'), union_by_name = true{dated})"
-)
+_ON_FILES: Final = "create view {view} as select {columns} from read_parquet(getvariable('{table}_files'){options})"
+_BY_NAME: Final = ", union_by_name = true"
 _DATED: Final = ", hive_partitioning = true, hive_types = {'date': varchar}"
 _NO_DATE: Final = "date=1970-01-01"
 _MACROS: Final = "macros.sql"
@@ -42,11 +40,12 @@ def resource(name: str) -> str:
 class Engine:
     """An in-memory DuckDB with the views of a lake over whatever files a question names."""
 
-    def __init__(self, folders: Iterable[str]) -> None:
+    def __init__(self, folders: Iterable[str], *, uniform: bool) -> None:
         """Open it.
 
         Args:
             folders: the only folders that statements may read, besides our own empty files.
+            uniform: every file has every column, so that not all of them must be looked at first.
         """
         # Kept as long as the engine: it goes when the engine goes.
         self._scratch = tempfile.TemporaryDirectory(prefix="turnout-")
@@ -58,7 +57,9 @@ class Engine:
         self._connection.execute("set global TimeZone = 'UTC'")
         for table in TABLES:
             self._name_files(self._connection, table, ())
-        self._define_views()
+        self._define_views("" if uniform else _BY_NAME)
+        # Files never change, so what their footers say is read once.
+        self._connection.execute("set parquet_metadata_cache = true")
         self._connection.execute("set allowed_directories = $folders", {"folders": [*folders, self._scratch.name]})
         self._connection.execute("set enable_external_access = false")
         self._connection.execute("set lock_configuration = true")
@@ -88,12 +89,12 @@ class Engine:
     def _name_files(self, connection: duckdb.DuckDBPyConnection, table: str, paths: Iterable[str]) -> None:
         connection.execute(f"set variable {table}_files = $files", {"files": [self._empty[table], *paths]})
 
-    def _define_views(self) -> None:
+    def _define_views(self, options: str) -> None:
         self._connection.execute(resource(_MACROS))
         for view, table in RELATIONS.items():
             columns = ", ".join(f'"{column}"' for column in TABLES[table])
-            dated = _DATED if "date" in TABLES[table] else ""
-            self._connection.execute(_ON_FILES.format(view=view, columns=columns, table=table, dated=dated))
+            how = options + (_DATED if "date" in TABLES[table] else "")
+            self._connection.execute(_ON_FILES.format(view=view, columns=columns, table=table, options=how))
         for view in _VIEWS:
             self._connection.execute(f"create view {view} as {resource(f'views/{view}.sql')}")
 

@@ -51,7 +51,7 @@ class Warehouse:
         self._lake = Lake.open(root)
         self._guard = RLock()
         self._snapshot = self._lake.snapshot()
-        self._engine = Engine(f"{self._lake.root}/{table}" for table in TABLES)
+        self._engine = Engine([f"{self._lake.root}/{table}" for table in TABLES], uniform=self._snapshot.uniform)
 
     @property
     def root(self) -> str:
