@@ -63,11 +63,13 @@ def big_lake(root: Path, turns: int) -> Lake:
 
 def _make(lake: Lake, turns: int) -> None:
     random = np.random.default_rng(7)
-    tables = lake._writing().tables
+    writer = lake._writing()
+    tables = writer.tables
     for hour in range(HOURS):
         start = END - timedelta(hours=HOURS - hour)
         frames = hour_of_turns(random, start, turns // HOURS)
         place = (f"{start:%Y-%m-%d}", f"hour{hour:03}")
+        writer.index.write(place, frames["turns"]["turn_id"])
         for name in ("steps", "tool_calls", "turns"):
             names = tables.names() if name == "turns" else None
             tables[name].commit([tables.put(name, place, frames[name])], transactions=names)

@@ -36,7 +36,7 @@ def ids_on_disk(root: str) -> set[str]:
 
 
 def test_a_file_goes_when_no_version_has_needed_it_for_a_grace(root: str) -> None:
-    """Found unneeded, it waits; found so again an hour later, it goes; what is needed stays."""
+    """Found unneeded, it waits; found so again an hour later, it goes with its index; what is needed stays."""
     clock = Clock()
     lake = Lake.open(root, clock=clock)
     for number in range(3):
@@ -44,11 +44,11 @@ def test_a_file_goes_when_no_version_has_needed_it_for_a_grace(root: str) -> Non
     lake.compact()
     assert len(parquet_files(root)) == 12
     first = lake.sweep()
-    assert (first.deleted, first.waiting) == (0, 9)
+    assert (first.deleted, first.waiting) == (0, 12)
     clock.now += HOUR - 1
     assert lake.sweep().deleted == 0
     clock.now += 1
-    assert (lake.sweep().deleted, len(parquet_files(root))) == (9, 3)
+    assert (lake.sweep().deleted, len(parquet_files(root))) == (12, 3)
     assert list(lake.verify()) == []
 
 

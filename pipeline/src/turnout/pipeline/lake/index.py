@@ -1,51 +1,76 @@
-"""Which groups of files may hold a turn id: hashes in memory, so that a new turn costs no scan of the lake.
+"""Which groups of files may hold a turn id: a small file of hashes beside each group, so that no search reads the lake.
 
-An answer may name a group that does not hold the id (it was rewritten, or two ids share a hash), never leave one out.
+An answer may name a group that does not hold the id (it was rewritten, or two ids share a hash), never leave one out: a group whose
+index file is missing or not whole is always named.
 """
+
+from collections.abc import Collection, Iterable
+from hashlib import blake2b
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
+
+from turnout.pipeline.lake.store import FolderStore
+from turnout.pipeline.lake.upsert import Place
+
+FOLDER: Final = "_index"
+"""Where the index files are, below the root of the lake."""
 
 _Hashes = npt.NDArray[np.uint64]
-_Places = npt.NDArray[np.int32]
+_WIDTH: Final = 8
+_MAGIC: Final = b"turnout1"
+_HEADER: Final = len(_MAGIC) + _WIDTH
 
 
 class IdIndex:
-    """Sorted runs of id hashes, each run at least twice as long as the next, so that adding and finding stay cheap."""
+    """The index files of one lake; each is read once and stays mapped."""
 
-    def __init__(self) -> None:
-        self._runs: list[tuple[_Hashes, _Places]] = []
+    def __init__(self, store: FolderStore) -> None:
+        self._store = store
+        self._held: dict[Place, _Hashes] = {}
 
-    def __len__(self) -> int:
-        """How many ids were added."""
-        return sum(len(hashes) for hashes, _ in self._runs)
+    def write(self, place: Place, ids: Iterable[str]) -> None:
+        """Note that these ids (of turns and of roots) are in a new group."""
+        hashes = np.unique(_hashed(ids))
+        header = _MAGIC + len(hashes).to_bytes(_WIDTH, "little")
+        self._store.put(FOLDER, path_of(place), header + hashes.astype("<u8").tobytes())
+        self._held[place] = hashes
 
-    def add(self, place: int, ids: pl.Series) -> None:
-        """Note that these ids are at a place."""
-        hashes = _hashed(ids)
-        run = (np.sort(hashes), np.full(len(hashes), place, dtype=np.int32))
-        while self._runs and len(self._runs[-1][0]) < 2 * len(run[0]):
-            run = _joined(self._runs.pop(), run)
-        self._runs.append(run)
+    def places(self, ids: Iterable[str], live: Collection[Place]) -> set[Place]:
+        """Those of the live groups that may hold any of these ids."""
+        wanted = np.unique(_hashed(ids))
+        self._held = {place: hashes for place, hashes in self._held.items() if place in live}
+        return {place for place in live if self._may_hold(place, wanted)}
 
-    def places(self, ids: pl.Series) -> set[int]:
-        """The places that may hold any of these ids."""
-        wanted = _hashed(ids)
-        found: set[int] = set()
-        for hashes, places in self._runs:
-            left = np.searchsorted(hashes, wanted, side="left")
-            right = np.searchsorted(hashes, wanted, side="right")
-            for start, stop in zip(left[left < right], right[left < right], strict=True):
-                found.update(places[start:stop].tolist())
-        return found
+    def _may_hold(self, place: Place, wanted: _Hashes) -> bool:
+        hashes = self._held.get(place)
+        if hashes is None:
+            hashes = self._read(place)
+        if hashes is None:
+            return True
+        self._held[place] = hashes
+        if not len(hashes):
+            return False
+        at = np.searchsorted(hashes, wanted)
+        return bool(np.any(hashes[np.minimum(at, len(hashes) - 1)] == wanted))
+
+    def _read(self, place: Place) -> _Hashes | None:
+        try:
+            raw = np.memmap(self._store.local(FOLDER, path_of(place)), dtype=np.uint8, mode="r")
+        except (OSError, ValueError):
+            return None
+        count = int.from_bytes(raw[len(_MAGIC) : _HEADER].tobytes(), "little")
+        whole = raw[: len(_MAGIC)].tobytes() == _MAGIC and len(raw) == _HEADER + count * _WIDTH
+        return raw[_HEADER:].view("<u8") if whole else None
 
 
-def _hashed(ids: pl.Series) -> _Hashes:
-    return ids.drop_nulls().unique().hash().to_numpy()
+def path_of(place: Place) -> str:
+    """The path of the index file of a group, below `FOLDER`."""
+    date, group = place
+    return f"{date}/{group}.ids"
 
 
-def _joined(one: tuple[_Hashes, _Places], other: tuple[_Hashes, _Places]) -> tuple[_Hashes, _Places]:
-    hashes = np.concatenate([one[0], other[0]])
-    order = np.argsort(hashes, kind="stable")
-    return hashes[order], np.concatenate([one[1], other[1]])[order]
+def _hashed(ids: Iterable[str]) -> _Hashes:
+    digests = b"".join(blake2b(one.encode(), digest_size=_WIDTH).digest() for one in ids)
+    return np.frombuffer(digests, dtype="<u8").astype(np.uint64, copy=False)

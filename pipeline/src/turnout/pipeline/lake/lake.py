@@ -14,10 +14,11 @@ import structlog
 
 from turnout.outcomes.facts import Instant, TurnFacts
 from turnout.pipeline.lake import upkeep
-from turnout.pipeline.lake.compaction import COLD, HOT, Target
+from turnout.pipeline.lake.compaction import COLD, HOT, Target, places_of
 from turnout.pipeline.lake.delta import Table
 from turnout.pipeline.lake.errors import ConflictError, LakeError
-from turnout.pipeline.lake.files import Snapshot
+from turnout.pipeline.lake.files import DataFile, Snapshot
+from turnout.pipeline.lake.index import IdIndex
 from turnout.pipeline.lake.parquet import Namer
 from turnout.pipeline.lake.reading import Reader
 from turnout.pipeline.lake.store import FolderStore
@@ -56,6 +57,7 @@ class Lake:
         self._namer = namer
         self._reached = reached
         self._reader = Reader(store)
+        self._index = IdIndex(store)
         self._writer: Writer | None = None
         self._writes = 0
 
@@ -175,6 +177,11 @@ class Lake:
         with self._store.lock():
             self._writing().tables.tidy()
             return upkeep.sweep(self._store, self._clock(), grace)
+
+    def find(self, turn_ids: Iterable[str], snapshot: Snapshot) -> tuple[DataFile, ...]:
+        """The files of `turns` that may hold these turns, or turns of these roots."""
+        live = places_of(snapshot.files("turns"))
+        return tuple(live[place] for place in sorted(self._index.places(turn_ids, live)))
 
     def snapshot(self) -> Snapshot:
         """One consistent state: whole turns only, never two rows for one segment."""

@@ -8,6 +8,7 @@ import polars as pl
 
 from turnout.outcomes.facts import TurnFacts
 from turnout.pipeline.codec import decode_turn
+from turnout.pipeline.lake.compaction import places_of
 from turnout.pipeline.lake.files import DataFile, micros
 from turnout.pipeline.lake.index import IdIndex
 from turnout.pipeline.lake.store import FolderStore
@@ -26,50 +27,27 @@ _COLUMNS: Final = (
 )
 
 
-class Lookup:
-    """Finds the rows that an upsert must look at; learns of each group of files once."""
+def stored_rows(
+    store: FolderStore, index: IdIndex, files: Iterable[DataFile], keys: Collection[str]
+) -> dict[str, Stored]:
+    """Every row of `turns` whose turn id or root is one of the keys, and every other segment of those roots."""
+    live = places_of(files)
+    found: dict[str, Stored] = {}
+    asked: set[str] = set()
+    wanted = set(keys)
+    while wanted:
+        for place in sorted(index.places(wanted, live)):
+            found |= _matching(store, place, live[place], wanted)
+        asked |= wanted
+        wanted = {row.root for row in found.values()} - asked
+    return found
 
-    def __init__(self, store: FolderStore) -> None:
-        self._store = store
-        self._index = IdIndex()
-        self._places: list[Place] = []
-        self._known: set[Place] = set()
 
-    def note(self, place: Place, ids: pl.Series) -> None:
-        """Learn which ids (turns and roots) a new group holds, without reading it."""
-        self._known.add(place)
-        self._index.add(len(self._places), ids)
-        self._places.append(place)
-
-    def rows(self, files: Iterable[DataFile], keys: Collection[str]) -> dict[str, Stored]:
-        """Every stored row whose turn id or root is one of the keys, and every other segment of those roots."""
-        live = {(file.date, file.group): file for file in files}
-        self._learn(live)
-        found: dict[str, Stored] = {}
-        asked: set[str] = set()
-        wanted = set(keys)
-        while wanted:
-            found |= self._matching(live, wanted)
-            asked |= wanted
-            wanted = {row.root for row in found.values()} - asked
-        return found
-
-    def _learn(self, live: dict[Place, DataFile]) -> None:
-        for place in live.keys() - self._known:
-            path = self._store.local("turns", live[place].path)
-            ids = pl.read_parquet(path, columns=["turn_id", "root_turn_id"], hive_partitioning=False)
-            self.note(place, pl.concat([ids["turn_id"], ids["root_turn_id"]]))
-
-    def _matching(self, live: dict[Place, DataFile], keys: set[str]) -> dict[str, Stored]:
-        wanted = pl.Series(list(keys), dtype=pl.String)
-        places = {self._places[number] for number in self._index.places(wanted)}
-        found: dict[str, Stored] = {}
-        for place in sorted(places & live.keys()):
-            path = self._store.local("turns", live[place].path)
-            match = pl.col("turn_id").is_in(wanted.implode()) | pl.col("root_turn_id").is_in(wanted.implode())
-            rows = pl.scan_parquet(path, hive_partitioning=False).filter(match).select(_COLUMNS).collect()
-            found |= {row["turn_id"]: _stored(place, row) for row in rows.iter_rows(named=True)}
-        return found
+def _matching(store: FolderStore, place: Place, file: DataFile, keys: set[str]) -> dict[str, Stored]:
+    wanted = pl.Series(list(keys), dtype=pl.String).implode()
+    match = pl.col("turn_id").is_in(wanted) | pl.col("root_turn_id").is_in(wanted)
+    rows = pl.scan_parquet(store.local("turns", file.path), hive_partitioning=False).filter(match).select(_COLUMNS)
+    return {row["turn_id"]: _stored(place, row) for row in rows.collect().iter_rows(named=True)}
 
 
 def _stored(place: Place, row: dict[str, Any]) -> Stored:

@@ -58,11 +58,10 @@ class FolderStore:
         return f"{self.root}/{table}/{path}"
 
     def data_files(self, table: str) -> Iterator[str]:
-        """The Parquet files in the folder of a table, part of the lake or not, relative to the table."""
+        """The files in the folder of a table but its log, part of the lake or not, relative to the table."""
         folder = Path(self.root, table)
-        return (
-            path.relative_to(folder).as_posix() for path in folder.rglob("*.parquet") if "_delta_log" not in path.parts
-        )
+        inside = (path.relative_to(folder) for path in folder.rglob("*.*") if path.is_file())
+        return (path.as_posix() for path in inside if path.parts[0] != "_delta_log")
 
     def delete(self, path: str) -> int:
         """Delete one file, named from the root; says how large it was."""

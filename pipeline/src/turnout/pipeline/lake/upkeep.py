@@ -10,11 +10,12 @@ import polars as pl
 from turnout.outcomes.facts import Instant
 from turnout.pipeline.lake.compaction import Target, mergers, places_of
 from turnout.pipeline.lake.delta import Table
+from turnout.pipeline.lake.index import FOLDER, path_of
 from turnout.pipeline.lake.reading import NAMED
 from turnout.pipeline.lake.store import FolderStore
 from turnout.pipeline.lake.tables import CHILDREN, Tables
 from turnout.pipeline.lake.upsert import Place, plan_removal
-from turnout.pipeline.lake.writing import Writer
+from turnout.pipeline.lake.writing import Writer, ids_of
 from turnout.pipeline.schema import TABLES
 
 GRACE: Final = 3600 * 1_000_000_000
@@ -56,10 +57,10 @@ def _merge(writer: Writer, places: Sequence[Place]) -> None:
             continue
         rows = pl.concat([tables.read(name, file) for file in old])
         new = tables.put(name, place, rows)
+        if name == "turns":
+            writer.index.write(place, ids_of(rows))
         writer.reached(f"{name} merged")
         tables[name].commit([new], old, transactions=tables.names() if name == "turns" else None, rearranged=True)
-        if name == "turns":
-            writer.lookup.note(place, pl.concat([rows["turn_id"], rows["root_turn_id"]]))
 
 
 def retain(tables: Tables, first_dates: Mapping[str, str]) -> int:
@@ -135,3 +136,6 @@ def _unneeded(store: FolderStore) -> Iterable[str]:
             named = Table.find(name, store, turns.transaction(NAMED[name]) or 0)
             needed |= {file.path for file in (named.files() if named is not None else ())}
         yield from (f"{name}/{path}" for path in store.data_files(name) if path not in needed)
+        if name == "turns":
+            places = {path_of((file.date, file.group)) for file in newest.files()}
+            yield from (f"{FOLDER}/{path}" for path in store.data_files(FOLDER) if path not in places)

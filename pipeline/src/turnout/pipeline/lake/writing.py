@@ -11,7 +11,8 @@ from typing import Final
 import polars as pl
 
 from turnout.pipeline.lake.files import DataFile, at_places
-from turnout.pipeline.lake.lookup import Lookup
+from turnout.pipeline.lake.index import IdIndex
+from turnout.pipeline.lake.lookup import stored_rows
 from turnout.pipeline.lake.parquet import Namer, NewFile, by_date
 from turnout.pipeline.lake.store import FolderStore
 from turnout.pipeline.lake.tables import Tables
@@ -51,7 +52,7 @@ class Writer:
 
     def __init__(self, store: FolderStore, namer: Namer, reached: Reached) -> None:
         self.tables = Tables(store, namer)
-        self.lookup = Lookup(store)
+        self.index = IdIndex(store)
         self.reached = reached
 
     def write(
@@ -73,7 +74,7 @@ class Writer:
     def stored(self, keys: Collection[str]) -> dict[str, Stored]:
         """The stored rows with these turn ids or roots and every segment of their roots, by turn id."""
         self.tables.turns.refresh()
-        return self.lookup.rows(self.tables.turns.files(), keys)
+        return stored_rows(self.tables.store, self.index, self.tables.turns.files(), keys)
 
     def change(self, plan: Plan, position: Position | None = None) -> None:
         """Carry out a plan, in one change of the three tables.
@@ -91,16 +92,16 @@ class Writer:
                 self.reached(f"{name} committed")
         frame = _frame("turns", [_turn_row(fresh) for fresh in plan.written])
         added, removed = self._exchange("turns", group, frame, plan)
+        for date, rows in by_date(frame):
+            self.index.write((date, group), ids_of(rows))
         self.reached("turns written")
         self.tables.turns.commit(added, removed, transactions=self._names(position))
         self.reached("turns committed")
-        for date, rows in by_date(frame):
-            self.lookup.note((date, group), pl.concat([rows["turn_id"], rows["root_turn_id"]]))
 
     def _stored(self, turns: Iterable[ClassifiedTurn]) -> dict[str, Stored]:
         ids = {turn.facts.turn_id for turn in turns}
         roots = {turn.facts.root_turn_id for turn in turns if turn.facts.root_turn_id}
-        return self.lookup.rows(self.tables.turns.files(), ids | roots)
+        return stored_rows(self.tables.store, self.index, self.tables.turns.files(), ids | roots)
 
     def _taken(self, position: Position) -> bool:
         taken = self.tables.turns.transaction(position.journal)
@@ -120,6 +121,11 @@ class Writer:
         gone = [row.turn_id for row in plan.replaced]
         added = [self.tables.put(name, (date, group), part) for date, part in by_date(rows)]
         return added + self.tables.rewritten(name, touched, gone, marks), touched
+
+
+def ids_of(rows: pl.DataFrame) -> set[str]:
+    """The turn ids and roots of rows of `turns`: what a group is found by."""
+    return {*rows["turn_id"], *rows["root_turn_id"]}
 
 
 def _turn_row(fresh: Fresh) -> Row:

@@ -24,6 +24,9 @@ RELATIONS: Final[Mapping[str, str]] = {
 }
 """The views that stand on files, and the tables they read."""
 
+LOCATED: Final = "located_segments"
+"""The view of segments that also says which file each is in."""
+
 _VIEWS: Final = ("turns", "counted_turns", "counted_steps", "counted_tool_calls")
 _ON_FILES: Final = "create view {view} as select {columns} from read_parquet(getvariable('{table}_files'){options})"
 _BY_NAME: Final = ", union_by_name = true"
@@ -95,6 +98,9 @@ class Engine:
             columns = ", ".join(f'"{column}"' for column in TABLES[table])
             how = options + (_DATED if "date" in TABLES[table] else "")
             self._connection.execute(_ON_FILES.format(view=view, columns=columns, table=table, options=how))
+        self._connection.execute(
+            _ON_FILES.format(view=LOCATED, columns="*, filename", table="turns", options=options + _DATED)
+        )
         for view in _VIEWS:
             self._connection.execute(f"create view {view} as {resource(f'views/{view}.sql')}")
 

@@ -118,12 +118,11 @@ class Warehouse:
             near: about when it started; saves the search through the rest.
         """
         snapshot = self._snapshot
-        places = [snapshot.files("turns")]
-        if near is not None:
-            places.insert(0, tuple(started_within(places[0], micros(near - _NEAR), micros(near + _NEAR))))
-        for files in places:
+        files = self._lake.find([turn_id], snapshot)
+        closest = () if near is None else tuple(started_within(files, micros(near - _NEAR), micros(near + _NEAR)))
+        for some in (closest, files):
             rows = self._engine.frame(
-                resource("pages/turn.sql"), {"turn_id": turn_id}, {"turns": self._paths("turns", files)}
+                resource("pages/turn.sql"), {"turn_id": turn_id}, {"turns": self._paths("turns", some)}
             )
             if rows.height:
                 return self._detail(snapshot, rows.row(0, named=True))
@@ -154,15 +153,16 @@ class Warehouse:
             table: self._paths(table, at_places(snapshot.files(table), turns, {(date, group)}))
             for table in ("steps", "tool_calls")
         }
-        one = {"turn_id": row["turn_id"]}
-        whole = {"turns": self._paths("turns", turns)}
+        root = str(row["root_turn_id"])
+        whole = {"turns": self._paths("turns", self._lake.find([root], snapshot))}
+        one = {"turn_id": row["turn_id"], "started": row["started_at"] or row["received_at"]}
         return TurnDetail(
             row=row,
             facts=facts,
             verdict=verdict_of(row),
             steps=self._engine.frame(resource("pages/turn_steps.sql"), one, about),
             tool_calls=self._engine.frame(resource("pages/turn_tool_calls.sql"), one, about),
-            segments=self._engine.frame(resource("pages/turn_segments.sql"), {"root": row["root_turn_id"]}, whole),
+            segments=self._engine.frame(resource("pages/turn_segments.sql"), {"root": root}, whole),
         )
 
     def _latest(self, statement: str, filters: Filters, limit: int) -> pl.DataFrame:

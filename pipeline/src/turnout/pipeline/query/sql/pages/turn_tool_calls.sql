@@ -1,5 +1,5 @@
 -- The tool calls of one segment, in order.
 select *
 from tool_calls
-where turn_id = $turn_id
+where turn_id = $turn_id and turn_started_at = $started
 order by step, position
