@@ -46,6 +46,14 @@ def test_the_reason_and_the_places_that_explain_a_rise_come_first() -> None:
             cell("budget", (2, 310), (60, 300)),
             id="over again",
         ),
+        pytest.param(
+            cell(None, (18, 126), (11, 109)),
+            [cell("length", (10, 126), (1, 109)), cell("error", (1, 126), (1, 109))]
+            + [cell(name, (0, 126), (0, 109)) for name in ("refused", "budget", "interrupted", "context_overflow")],
+            Direction.MAYBE,
+            cell("length", (10, 126), (1, 109)),
+            id="a rise that holds only if nothing else is looked at",
+        ),
         pytest.param(WHOLE_WORSE, [STEADY], Direction.WORSE, None, id="worse in sum, no single reason"),
         pytest.param(
             cell(None, (62, 300), (62, 310)),

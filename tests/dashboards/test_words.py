@@ -1,6 +1,6 @@
 """Sentences that are read first."""
 
-from turnout.dashboards.words import ALARM, CALM, GREY, Headline, Line, headline, statement
+from turnout.dashboards.words import ALARM, CALM, CHANCE, GREY, MAYBE, Headline, Line, headline, statement
 from turnout.pipeline.analysis.compare import Arm
 from turnout.pipeline.analysis.incident import Cell, Direction, Incident
 
@@ -65,6 +65,14 @@ def test_nothing_changed_is_said_only_when_the_data_rule_a_rise_out() -> None:
     )
     assert "not decisive" in headline(many, "hour").lines[0].text
     assert headline(few, "hour").lines[1] == Line("So few turns cannot rule out a rise of up to 26 points.")
+
+
+def test_a_rise_that_may_be_chance_says_so() -> None:
+    """It is not called calm, and not an alarm either."""
+    cut = cell("length", (10, 126), (1, 109))
+    found = headline(Incident(direction=Direction.MAYBE, whole=WHOLE, reason=cut), "hour")
+    assert (found.title, found.colour) == ("Perhaps more turns have their answer cut off", MAYBE)
+    assert found.lines[-1] == Line(CHANCE)
 
 
 def test_less_is_told_as_calmly_as_it_is() -> None:

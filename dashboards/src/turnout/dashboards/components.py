@@ -154,5 +154,7 @@ def _how(row: dict[str, object]) -> str:
 
 def _spent(row: dict[str, object]) -> str:
     steps, limit = row["steps_charged"], row["limit_steps"]
-    shown = NOT_RECORDED if steps is None else count(int(str(steps)))
+    if steps is None:
+        return NOT_RECORDED
+    shown = count(int(str(steps)))
     return shown if limit is None else f"{shown} of {limit}"

@@ -13,6 +13,11 @@ from turnout.pipeline.wording import HAPPENS, NOT_RECORDED, count, difference, l
 ALARM: Final = COLOURS[Outcome.ERROR]
 CALM: Final = COLOURS[Outcome.COMPLETED]
 GREY: Final = COLOURS[Outcome.UNKNOWN]
+MAYBE: Final = COLOURS[Outcome.INTERRUPTED]
+
+CHANCE: Final = (
+    "Several reasons were looked at, so that one of them moves this much by chance now and then. Look again soon."
+)
 
 INTERVAL: Final = "In brackets the 95 % Wilson interval: the range that the true share may well lie in, given so few or so many turns."
 ATTENDED: Final = {
@@ -97,6 +102,9 @@ def _headline(incident: Incident, window: str) -> Headline:
             return Headline(
                 "Nothing to compare with yet", (Line(now), Line(f"No turn ended in the {window} before.")), GREY
             )
+        case Direction.MAYBE:
+            title = _moved(incident, "Perhaps more")
+            return Headline(title, (*_lines(incident, window), Line(CHANCE)), MAYBE)
         case Direction.SAME:
             return _same(whole, window)
         case Direction.WORSE:

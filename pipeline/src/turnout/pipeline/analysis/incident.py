@@ -58,6 +58,7 @@ class Direction(StrEnum):
 
     WORSE = "worse"
     BETTER = "better"
+    MAYBE = "maybe"
     SAME = "same"
     NO_TURNS = "no_turns"
     NO_BEFORE = "no_before"
@@ -76,6 +77,8 @@ class Incident:
 def judge(whole: Cell, reasons: Sequence[Cell], places: Callable[[str | None], Sequence[Cell]]) -> Incident:
     """Find the change that matters most: of one reason, else of all abnormal turns, else of abnormal turns in one place.
 
+    Where nothing holds, a reason whose rise would hold if it were the only one looked at is told as a "maybe".
+
     Args:
         whole: abnormal turns of all turns.
         reasons: one cell an abnormal outcome; the denominators are all turns.
@@ -90,7 +93,7 @@ def judge(whole: Cell, reasons: Sequence[Cell], places: Callable[[str | None], S
     reason = max(moved, key=lambda cell: (cell.excess > 0, abs(cell.excess)), default=None)
     leading = reason or (whole if whole.decisive(looked_at) else None)
     if leading is None:
-        return _in_one_place(whole, places(None))
+        return _in_one_place(whole, places(None)) or _maybe(whole, reasons, places)
     found = places_of(leading, places(leading.value))
     return Incident(direction=_direction(leading), whole=whole, reason=reason, places=found)
 
@@ -119,15 +122,24 @@ def silent(seconds_since: float, usual_gap: float | None) -> bool:
     return seconds_since > max(SILENT_SECONDS, SILENT_GAPS * usual_gap)
 
 
-def _in_one_place(whole: Cell, cells: Sequence[Cell]) -> Incident:
+def _in_one_place(whole: Cell, cells: Sequence[Cell]) -> Incident | None:
     """What did not move overall may have moved in one place; a place that is new is held against everything before."""
     known = [replace(cell, before=whole.before) if cell.new else cell for cell in cells if cell.now.total]
     moved = [cell for cell in known if cell.decisive(len(known)) and cell.excess > 0]
     if not moved:
-        return Incident(direction=Direction.SAME, whole=whole)
+        return None
     worst = max(moved, key=lambda cell: cell.excess)
     told = tuple(cell for cell in cells if (cell.dimension, cell.value) == (worst.dimension, worst.value))
     return Incident(direction=Direction.WORSE, whole=whole, places=told)
+
+
+def _maybe(whole: Cell, reasons: Sequence[Cell], places: Callable[[str | None], Sequence[Cell]]) -> Incident:
+    risen = [cell for cell in reasons if cell.excess > 0 and cell.decisive(1)]
+    if not risen:
+        return Incident(direction=Direction.SAME, whole=whole)
+    reason = max(risen, key=lambda cell: cell.excess)
+    found = places_of(reason, places(reason.value))
+    return Incident(direction=Direction.MAYBE, whole=whole, reason=reason, places=found)
 
 
 def _direction(leading: Cell) -> Direction:
