@@ -98,9 +98,16 @@ def judge(whole: Cell, reasons: Sequence[Cell], places: Callable[[str | None], S
     return Incident(direction=_direction(leading), whole=whole, reason=reason, places=found)
 
 
-def places_of(reason: Cell, cells: Iterable[Cell]) -> tuple[Cell, ...]:
-    """The places that hold most of a change and moved more than the whole; new ones first, then those that moved most."""
+def places_of(reason: Cell, cells: Iterable[Cell], looked_at: int | None = None) -> tuple[Cell, ...]:
+    """The places that hold most of a change and moved more than the whole; new ones first, then those that moved most.
+
+    Args:
+        reason: the change.
+        cells: the same reason in every place.
+        looked_at: for how many cells the evidence must hold; all of them where nothing is said.
+    """
     cells = list(cells)
+    looked_at = len(cells) if looked_at is None else looked_at
     enough = [
         cell
         for cell in cells
@@ -108,7 +115,7 @@ def places_of(reason: Cell, cells: Iterable[Cell]) -> tuple[Cell, ...]:
         and abs(cell.excess) >= EXPLAINS * abs(reason.excess)
         and cell.now.total < reason.now.total
         and _movement(cell) > _movement(reason)
-        and (cell.new or cell.decisive(len(cells)))
+        and (cell.new or cell.decisive(looked_at))
     ]
     enough.sort(key=lambda cell: (not cell.new, -_movement(cell), cell.now.total))
     # One place under two names, as an agent that is alone in its service, is told once.
@@ -138,7 +145,7 @@ def _maybe(whole: Cell, reasons: Sequence[Cell], places: Callable[[str | None], 
     if not risen:
         return Incident(direction=Direction.SAME, whole=whole)
     reason = max(risen, key=lambda cell: cell.excess)
-    found = places_of(reason, places(reason.value))
+    found = places_of(reason, places(reason.value), looked_at=1)
     return Incident(direction=Direction.MAYBE, whole=whole, reason=reason, places=found)
 
 
