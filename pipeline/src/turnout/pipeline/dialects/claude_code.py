@@ -191,6 +191,10 @@ def _settle_tools(plan: Plan) -> None:
             node.reading = replace(node.reading, tool=replace(node.reading.tool, status=ToolStatus.OK))
 
 
+def _prompt_first(log: LogRecord) -> tuple[bool, tuple[int, int, int, str]]:
+    return (event_of(log) != "user_prompt", in_order(log))
+
+
 def _prompts(logs: Iterable[LogRecord]) -> list[_Prompt]:
     """The events by prompt; without an id of the prompt, from one prompt of a session to the next."""
     found: dict[str, _Prompt] = {}
@@ -231,18 +235,21 @@ class _Told:
 
     def _head(self) -> Draft:
         """The draft of the interaction that the events name as their span, else one of the prompt alone."""
-        for log in self._prompt.events:
-            draft = self._plan.find((log.trace_id, log.span_id)) if log.trace_id and log.span_id else None
-            if draft is not None and draft.heads:
-                return draft
-        draft = self._plan.make((SOURCE, self._prompt.key))
-        named = next(
-            (log for log in self._prompt.events if log.trace_id and log.span_id and event_of(log) != "tool_decision"),
-            None,
-        )
-        draft.name = f"{named.trace_id}:{named.span_id}" if named else f"{SOURCE}:{self._prompt.key}"
-        draft.cut_off = named is not None
+        key = next((key for log in sorted(self._prompt.events, key=_prompt_first) if (key := self._named(log))), None)
+        if key is None:
+            draft = self._plan.make((SOURCE, self._prompt.key))
+            draft.name = f"{SOURCE}:{self._prompt.key}"
+            return draft
+        draft = self._plan.make(key)
+        draft.cut_off = draft.cut_off or not draft.heads
         return draft
+
+    def _named(self, log: LogRecord) -> Key | None:
+        """The span that an event names, unless that is known to be something below the interaction."""
+        if not log.trace_id or not log.span_id or event_of(log) == "tool_decision":
+            return None
+        node = self._plan.node((log.trace_id, log.span_id))
+        return (log.trace_id, log.span_id) if node is None or node.reading.role is Role.AGENT else None
 
     def _request(self, log: LogRecord) -> None:
         a = log.attributes

@@ -142,9 +142,8 @@ def is_cancelled(kind: str | None) -> bool:
 
 def failure_of(span: Span) -> Failure | None:
     """The failure that a span records: its last exception, else ``error.type``, else a status of ERROR."""
-    raised = max(
-        (event for event in span.events if event.name == "exception"), key=lambda event: event.time or 0, default=None
-    )
+    thrown = [event for event in reversed(span.events) if event.name == "exception"]
+    raised = max(thrown, key=lambda event: event.time or 0, default=None)
     kind = text(raised.attributes, "exception.type") if raised else None
     kind = kind or text(span.attributes, "error.type")
     if kind is None and raised is None and span.status is not SpanStatus.ERROR:

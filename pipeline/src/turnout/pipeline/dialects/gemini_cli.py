@@ -185,7 +185,9 @@ def _calls(session: str, job: _Job) -> Iterator[Node]:
             continue
         step = _step(request, answer)
         cut = answer is None and request is not requests[-1]
-        read = replace(_about(Role.CALL, opened, session, job), step=replace(step, aborted=True if cut else None))
+        read = replace(
+            _about(Role.CALL, opened, session, job), step=replace(step, aborted=True if cut else step.aborted)
+        )
         start = request.time if request is not None else None
         yield node_of(opened, read, start=start, end=answer.time if answer is not None else opened.time)
 

@@ -97,9 +97,9 @@ class Plan:
                 return found
         return None
 
-    def find(self, key: Key) -> Draft | None:
-        """The draft of a turn span, also of one that was joined with another."""
-        return self.drafts.get(self._resolved(key))
+    def node(self, key: Key) -> Node | None:
+        """The span of a key, when it is here."""
+        return self._nodes.get(key)
 
     def make(self, key: Key) -> Draft:
         """The draft of a key, a new one if need be."""

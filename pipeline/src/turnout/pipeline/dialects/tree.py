@@ -1,6 +1,6 @@
 """The span tree of one group of records, whatever order, duplication or gaps they came with."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from turnout.pipeline.telemetry import Span
 
@@ -23,22 +23,23 @@ def _weight(span: Span) -> tuple[int, int, int, str]:
 
 
 class Tree:
-    """Parents by id, within a trace."""
+    """Parents by id, within a trace; a circle is cut above its smallest id."""
 
     def __init__(self, spans: Iterable[Span]) -> None:
         self.spans = {(span.trace_id, span.span_id): span for span in spans}
+        self._roots = _in_circles(self.spans)
 
     def parent(self, span: Span) -> Span | None:
         """The parent, when it is here."""
-        return self.spans.get((span.trace_id, span.parent_id)) if span.parent_id else None
+        if not span.parent_id or (self._roots and (span.trace_id, span.span_id) in self._roots):
+            return None
+        return self.spans.get((span.trace_id, span.parent_id))
 
     def ancestors(self, span: Span) -> Iterator[Span]:
-        """From the parent upwards; ends at a root, at a parent that is not here, or where a circle closes."""
-        seen = {span.span_id}
+        """From the parent upwards; ends at a root, or at a parent that is not here."""
         above = self.parent(span)
-        while above is not None and above.span_id not in seen:
+        while above is not None:
             yield above
-            seen.add(above.span_id)
             above = self.parent(above)
 
     def top(self, span: Span) -> Span:
@@ -48,11 +49,24 @@ class Tree:
             found = above
         return found
 
-    def nearest(self, span: Span, wanted: Callable[[Span], bool]) -> Span | None:
-        """The nearest ancestor that is wanted."""
-        return next((above for above in self.ancestors(span) if wanted(above)), None)
-
     def cut_off(self, span: Span) -> bool:
         """Whether the way up ends at a parent that should be here and is not."""
         top = self.top(span)
         return bool(top.parent_id) and not top.remote_parent
+
+
+def _in_circles(spans: Mapping[Key, Span]) -> frozenset[Key]:
+    """One span of every circle, which is to count as a root."""
+    cleared: set[Key] = set()
+    cut: set[Key] = set()
+    for start in spans:
+        path: dict[Key, None] = {}
+        key = start
+        while key in spans and key not in cleared and key not in path:
+            path[key] = None
+            key = (key[0], spans[key].parent_id)
+        if key in path:
+            walked = list(path)
+            cut.add(min(walked[walked.index(key) :]))
+        cleared.update(path)
+    return frozenset(cut)
