@@ -43,6 +43,12 @@ def below_step_limit(reading: Reading) -> bool:
     return limit is not None and charged is not None and charged < limit
 
 
+def contradicts_budget(reading: Reading, kind: BudgetKind | None) -> bool:
+    """Whether the facts speak against a limit of this kind as the end: fewer steps than the limit, or an allowed finish."""
+    below = kind is BudgetKind.STEPS and below_step_limit(reading)
+    return below or (reading.allowed and not reading.calls_tools)
+
+
 def forced_by(reading: Reading) -> list[BudgetKind]:
     """The limits that made the runtime ask for a final answer without tools, unless the finish hooks allowed that answer."""
     if not reading.forced or reading.allowed:

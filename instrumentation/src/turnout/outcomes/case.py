@@ -2,14 +2,15 @@
 
 from typing import NamedTuple
 
-from turnout.outcomes.budget import below_step_limit, forced_by, seconds_not_reached
+from turnout.outcomes.budget import contradicts_budget, forced_by, seconds_not_reached
 from turnout.outcomes.claims import TIMEOUT, Said, read_claim
+from turnout.outcomes.errors import failure_of
 from turnout.outcomes.facts import Claim, Layer, Step, TurnFacts
 from turnout.outcomes.finishes import finish_of
 from turnout.outcomes.ordering import claim_order
 from turnout.outcomes.providers import FinishClass
 from turnout.outcomes.reading import Reading, read
-from turnout.outcomes.verdict import BudgetKind, Outcome
+from turnout.outcomes.verdict import Outcome
 
 
 class Heard(NamedTuple):
@@ -78,14 +79,13 @@ def _hear(claim: Claim, whole: Reading) -> Heard:
 
 
 def _contradicted(claim: Claim, said: Said, reading: Reading, whole: Reading) -> bool:
-    if claim.by is Layer.PROVIDER and _of_an_earlier_request(claim, said, whole):
+    if _of_an_earlier_request(claim, said, whole):
         return True
     match said.outcome:
         case Outcome.COMPLETED:
             return reading.contradicts_success or bool(forced_by(reading))
         case Outcome.BUDGET:
-            below = said.budget_kind is BudgetKind.STEPS and below_step_limit(reading)
-            return below or (reading.allowed and not reading.calls_tools)
+            return contradicts_budget(reading, said.budget_kind)
         case Outcome.REFUSED:
             return reading.denied and not reading.refused
         case _:
@@ -100,15 +100,17 @@ _SAME_AS: dict[Outcome, FinishClass] = {
 
 
 def _of_an_earlier_request(claim: Claim, said: Said, whole: Reading) -> bool:
-    """Whether a provider's word is about a request after which another one was made."""
-    at = claim.at
-    if at is not None:
-        return any(step.started_at is not None and step.started_at > at for step in whole.steps)
-    if said.outcome is Outcome.ERROR:
-        return not whole.failed and any(step.error is not None for step in whole.steps[:-1])
-    kind = _SAME_AS.get(said.outcome) if said.outcome is not None else None
-    return kind is not None and whole.finish.kind is not kind and any(_is(step, kind) for step in whole.steps[:-1])
+    """Whether the word of a provider or a connection is about a request after which another one was made."""
+    if claim.by not in {Layer.PROVIDER, Layer.TRANSPORT} or len(whole.steps) == 1:
+        return False
+    if claim.at is not None and said.outcome is not Outcome.STOPPED:
+        return any(step.started_at is not None and step.started_at > claim.at for step in whole.steps)
+    return _went_so(whole.steps[:-1], said.outcome) and not _went_so(whole.steps[-1:], said.outcome)
 
 
-def _is(step: Step, kind: FinishClass) -> bool:
-    return finish_of(step).kind is kind
+def _went_so(steps: tuple[Step, ...], outcome: Outcome | None) -> bool:
+    """Whether a request of these ended as a claim says of the turn."""
+    if outcome is Outcome.ERROR:
+        return any(failure_of(step) is not None for step in steps)
+    kind = _SAME_AS.get(outcome) if outcome is not None else None
+    return kind is not None and any(finish_of(step).kind is kind for step in steps)

@@ -85,8 +85,9 @@ def provider_refused(case: Case) -> Finding | None:
     reading = case.reading
     if not reading.refused:
         return None
-    by_error = reading.finish.kind is not FinishClass.REFUSAL and reading.failure is not None
-    return Finding(Outcome.REFUSED, reading.failure.cause if by_error and reading.failure else reading.finish.cause)
+    if reading.finish.kind is FinishClass.REFUSAL or reading.failure is None:
+        return Finding(Outcome.REFUSED, reading.finish.cause)
+    return Finding(Outcome.REFUSED, reading.failure.cause)
 
 
 def refusal_claim(case: Case) -> Finding | None:
@@ -215,8 +216,9 @@ def answer_forced(case: Case) -> Finding | None:
 
 
 def budget_marker(case: Case) -> Finding | None:
-    """A message says that a limit was spent."""
-    return _marked(case, Outcome.BUDGET)
+    """A message says that a limit was spent, and nothing contradicts it."""
+    said = case.marked(Outcome.BUDGET)
+    return _marked(case, Outcome.BUDGET) if said is not None and is_spent(case.reading, said) else None
 
 
 def still_open(case: Case) -> Finding | None:
@@ -299,7 +301,7 @@ def finished_by_itself(case: Case) -> Finding | None:
     """The last step came to its own end, and no layer says more."""
     reading = case.reading
     clean = reading.ended_itself and not reading.contradicts_success
-    return Finding(Outcome.COMPLETED) if clean and not forced_by(reading) else None
+    return Finding(Outcome.COMPLETED) if clean else None
 
 
 def veto_stands(case: Case) -> Finding | None:

@@ -1,13 +1,13 @@
 """Requests to stop: which one cut the turn, and what went on in spite of it."""
 
-from turnout.outcomes.budget import below_step_limit
+from turnout.outcomes.budget import contradicts_budget
 from turnout.outcomes.case import Case
 from turnout.outcomes.claims import REASONS, Said, is_signal
 from turnout.outcomes.facts import Instant, Layer, Requester, Step, StopMode, StopRecord
 from turnout.outcomes.ordering import stop_order
 from turnout.outcomes.providers import fold
 from turnout.outcomes.reading import Reading
-from turnout.outcomes.verdict import BudgetKind, Cause, Outcome
+from turnout.outcomes.verdict import Cause, Outcome
 
 _BY: dict[Requester, Cause] = {
     Requester.USER: Cause.STOPPED_BY_USER,
@@ -50,10 +50,7 @@ def told_why(case: Case) -> Said | None:
 
 def is_spent(reading: Reading, said: Said) -> bool:
     """Whether nothing contradicts a limit that is said to be spent; true of every other reason."""
-    if said.outcome is not Outcome.BUDGET:
-        return True
-    below = said.budget_kind is BudgetKind.STEPS and below_step_limit(reading)
-    return not below and not (reading.allowed and not reading.calls_tools)
+    return said.outcome is not Outcome.BUDGET or not contradicts_budget(reading, said.budget_kind)
 
 
 def cut_something(case: Case, stop: StopRecord) -> bool:
@@ -67,7 +64,7 @@ def cut_something(case: Case, stop: StopRecord) -> bool:
         return False
     if request_followed(stop, reading.steps) or reading.aborted or reading.work_left or reading.unsettled:
         return True
-    return any(heard.claim.by is Layer.PROCESS and is_signal(heard.claim.exit_code or 0) for heard in case.heard)
+    return any(is_signal(heard.claim.exit_code or 0) for heard in case.heard)
 
 
 def came_after_the_end(case: Case, stop: StopRecord) -> bool:
