@@ -26,8 +26,9 @@ from dataclasses import dataclass, field, replace
 
 from turnout.outcomes.facts import CheckVerdict, FinishCheck, Refusal, Step, StepError, ToolCall, ToolStatus
 from turnout.pipeline.dialects import errors, values
-from turnout.pipeline.dialects.events import ended, in_order, node_of
-from turnout.pipeline.dialects.plan import Draft, Plan
+from turnout.pipeline.dialects.draft import Draft
+from turnout.pipeline.dialects.events import LOG, ended, in_order, node_of
+from turnout.pipeline.dialects.plan import Plan
 from turnout.pipeline.dialects.reading import Node, Reading, Role
 from turnout.pipeline.dialects.tree import Key
 from turnout.pipeline.telemetry import Attributes, LogRecord, Span
@@ -175,8 +176,11 @@ def add(plan: Plan, logs: Iterable[LogRecord]) -> None:
     for node in sorted(calls.values(), key=lambda node: (node.span.start or 0, node.span.span_id)):
         if node.reading.step is not None and node.reading.step.request_id:
             free[node.reading.step.request_id].append(node)
+    tools: dict[str | None, list[Node]] = defaultdict(list)
+    for node in plan.nodes(SOURCE, Role.TOOL):
+        tools[node.reading.tool.id if node.reading.tool else None].append(node)
     for prompt in _prompts(logs):
-        _Told(plan, prompt, free).put()
+        _Told(plan, prompt, free, tools).put()
 
 
 def _settle_tools(plan: Plan) -> None:
@@ -212,11 +216,14 @@ def _prompts(logs: Iterable[LogRecord]) -> list[_Prompt]:
 class _Told:
     """One prompt's events on their way into the drafts."""
 
-    def __init__(self, plan: Plan, prompt: _Prompt, free: dict[str, list[Node]]) -> None:
+    def __init__(
+        self, plan: Plan, prompt: _Prompt, free: dict[str, list[Node]], tools: Mapping[str | None, list[Node]]
+    ) -> None:
         self._plan = plan
         self._prompt = prompt
         self._free = free
         self._draft = self._head()
+        self._tools = tools
         self._resulted: set[Key] = set()
 
     def put(self) -> None:
@@ -299,14 +306,14 @@ class _Told:
 
     def _call_of(self, call_id: str | None, log: LogRecord) -> Node | None:
         """The tool call that an event is about: the nearest with this id that has no result yet."""
-        known = {node.key: node for node in (*self._plan.nodes(SOURCE, Role.TOOL), *self._draft.tools)}
+        known = [*self._tools.get(call_id, ()), *(node for node in self._draft.tools if node.key[1].startswith(LOG))]
         same = [
             node
-            for node in known.values()
+            for node in known
             if node.reading.tool is not None
             and node.reading.tool.id == call_id
             and node.key not in self._resulted
-            and (node in self._draft.tools or node.span.trace_id == log.trace_id)
+            and (node.span.trace_id == log.trace_id or node in self._draft.tools)
         ]
         return min(same, key=lambda node: (abs((node.span.end or 0) - (log.time or 0)), node.key), default=None)
 

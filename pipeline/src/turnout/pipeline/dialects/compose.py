@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from turnout.outcomes.facts import AttemptEnd, Claim, Limits, Step, ToolCall, TurnFacts, Usage
-from turnout.pipeline.dialects.plan import Draft
+from turnout.pipeline.dialects.draft import Draft
 from turnout.pipeline.dialects.reading import Node
 from turnout.pipeline.dialects.tree import Key
 from turnout.pipeline.dialects.values import text

@@ -11,6 +11,8 @@ from turnout.pipeline.dialects.reading import Node, Reading
 from turnout.pipeline.dialects.values import number, whole
 from turnout.pipeline.telemetry import LogRecord, Span, SpanStatus
 
+LOG = "log:"
+"""How the id of a node begins that stands for a log record."""
 _NANOS_PER_MILLI = 1_000_000
 
 
@@ -54,7 +56,7 @@ def node_of(log: LogRecord, reading: Reading, *, start: Instant | None = None, e
     """An event as a node of a turn; its times are those of what it reports."""
     span = Span(
         trace_id=log.trace_id,
-        span_id=f"log:{identity(log)}",
+        span_id=f"{LOG}{identity(log)}",
         parent_id="",
         name=log.name,
         kind=0,

@@ -23,8 +23,9 @@ from dataclasses import dataclass, field, replace
 
 from turnout.outcomes.facts import Claim, Layer, Step, StepError, ToolCall, ToolStatus
 from turnout.pipeline.dialects import errors, values
+from turnout.pipeline.dialects.draft import Draft
 from turnout.pipeline.dialects.events import in_order, node_of
-from turnout.pipeline.dialects.plan import Draft, Plan
+from turnout.pipeline.dialects.plan import Plan
 from turnout.pipeline.dialects.reading import Node, Reading, Role
 from turnout.pipeline.telemetry import LogRecord, Span, Value
 

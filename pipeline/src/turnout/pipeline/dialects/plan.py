@@ -13,44 +13,14 @@ The rules, for every dialect that tells its turns by spans:
 
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
 
-from turnout.outcomes.facts import Claim, FinishCheck
-from turnout.pipeline.dialects.reading import ANYONE, Node, Role
+from turnout.pipeline.dialects.draft import Draft, giver_of, latest_around
+from turnout.pipeline.dialects.reading import Node, Role
 from turnout.pipeline.dialects.tree import Key, Tree
 from turnout.pipeline.telemetry import Span
 
 _TURNS = frozenset({Role.RUN, Role.AGENT})
 _ANCHORS = frozenset({Role.RUN, Role.AGENT, Role.CALL, Role.TOOL})
-
-
-@dataclass(slots=True)
-class Draft:
-    """The spans of one turn."""
-
-    key: Key
-    heads: list[Node] = field(default_factory=list[Node])
-    """The spans that stand for the turn itself, the innermost first."""
-    calls: list[Node] = field(default_factory=list[Node])
-    tools: list[Node] = field(default_factory=list[Node])
-    inner: list[Node] = field(default_factory=list[Node])
-    retold: dict[Key, list[Node]] = field(default_factory=dict[Key, list[Node]])
-    """Requests inside a request, by the outer one."""
-    under_call: dict[Key, Key] = field(default_factory=dict[Key, Key])
-    """The request below which a tool call hangs."""
-    parent: Key | None = None
-    cut_off: bool = False
-    """A span above is missing, so the turn may still be running."""
-    name: str | None = None
-    """The id of a turn that no span stands for."""
-    claims: list[Claim] = field(default_factory=list[Claim])
-    """What log records say of the end."""
-    checks: list[FinishCheck] = field(default_factory=list[FinishCheck])
-
-    @property
-    def turn_id(self) -> str:
-        """The id of the turn: of its span, unless log records name it."""
-        return self.name or f"{self.key[0]}:{self.key[1]}"
 
 
 class Plan:
@@ -63,7 +33,12 @@ class Plan:
         self._by_role: dict[Role, list[Node]] = defaultdict(list)
         for key in sorted(self._nodes, key=self._order):
             self._by_role[self._nodes[key].reading.role].append(self._nodes[key])
+        self._turns_of: dict[str, list[Node]] = defaultdict(list)
+        for role in (Role.RUN, Role.AGENT):
+            for node in self._by_role[role]:
+                self._turns_of[node.span.trace_id].append(node)
         self.drafts: dict[Key, Draft] = {}
+        self._below: dict[Key, dict[Key, Draft]] = defaultdict(dict)
         self._joined: dict[Key, Key] = {}
         self._place_turns()
         self._place_calls()
@@ -78,7 +53,7 @@ class Plan:
                 for above in self._tree.ancestors(node.span):
                     held = self._nodes.get((above.trace_id, above.span_id))
                     if held is not None and held.reading.stand_in:
-                        held.reading = replace(held.reading, role=Role.INNER)
+                        held.reading.role = Role.INNER
 
     def _order(self, key: Key) -> tuple[int, str, str]:
         return (self._nodes[key].span.start or 0, *key)
@@ -123,7 +98,7 @@ class Plan:
         """The agent of the same trace that was at work when a span with a broken way up started."""
         if span.start is None or not self._tree.cut_off(span):
             return None
-        return _latest_around(span, [node for role in _TURNS for node in self._by_role[role]])
+        return latest_around(span, self._turns_of[span.trace_id])
 
     def _orphanage(self, span: Span) -> Draft:
         top = self._tree.top(span)
@@ -143,18 +118,30 @@ class Plan:
             key = self._joined[key]
         return key
 
+    def _hang(self, draft: Draft, parent: Key | None) -> None:
+        """Make a turn the child of another, or of none."""
+        if draft.parent is not None:
+            self._below[draft.parent].pop(draft.key, None)
+        draft.parent = parent
+        if parent is not None:
+            self._below[parent][draft.key] = draft
+
+    def _drop(self, draft: Draft) -> None:
+        self._hang(draft, None)
+        del self.drafts[draft.key]
+
     # --- the turns
 
     def _place_turns(self) -> None:
-        turns = [(node, self._anchor(node.span)) for role in _TURNS for node in self._by_role[role]]
+        turns = [(node, self._anchor(node.span)) for nodes in self._turns_of.values() for node in nodes]
         for node, _ in turns:
             self._draft(node.key).heads.append(node)
         for node, anchor in turns:
             if anchor is not None and anchor.reading.role in _TURNS:
-                self.drafts[node.key].parent = anchor.key
+                self._hang(self.drafts[node.key], anchor.key)
         for node, anchor in turns:  # only now is it known which agents an envelope holds
             if anchor is not None and anchor.reading.role not in _TURNS:
-                self.drafts[node.key].parent = self._owner(anchor).key
+                self._hang(self.drafts[node.key], self._owner(anchor).key)
 
     def _owner(self, node: Node) -> Draft:
         """The turn to which what hangs from this span belongs."""
@@ -176,19 +163,15 @@ class Plan:
         """The turn of a sub-agent that only its tool call stands for."""
         draft = self._draft(tool.key)
         if draft.parent is None:
-            draft.parent = self._owner(tool).key
+            self._hang(draft, self._owner(tool).key)
         return draft
 
     def _narrowed(self, owner: Draft, node: Node) -> Draft:
         """In an envelope, the agent at work when the span started."""
         if not owner.heads or owner.heads[0].reading.role is not Role.RUN or node.span.start is None:
             return owner
-        below = [
-            draft.heads[0]
-            for draft in self.drafts.values()
-            if draft.parent == owner.key and draft.heads and draft is not owner
-        ]
-        found = _latest_around(node.span, below)
+        below = [draft.heads[0] for draft in self._below[owner.key].values() if draft.heads]
+        found = latest_around(node.span, below)
         return self._narrowed(self._draft(found.key), node) if found is not None else owner
 
     # --- what belongs to them
@@ -240,11 +223,11 @@ class Plan:
         for key in sorted((k for k, d in self.drafts.items() if d.heads), key=self._depth, reverse=True):
             draft = self.drafts[key]
             head = draft.heads[-1]
-            below = [d for d in self.drafts.values() if d.parent == key and d.heads and not self._by_tool(d)]
+            below = [d for d in self._below[key].values() if d.heads and not self._by_tool(d)]
             own = draft.calls or draft.tools
             if own or not below:
                 if head.reading.role is Role.RUN and not own:
-                    del self.drafts[key]
+                    self._drop(draft)
             elif len(below) == 1:
                 self._join(draft, below[0])
             elif head.reading.role is Role.RUN:
@@ -253,28 +236,27 @@ class Plan:
 
     def _settle_echoes(self) -> None:
         """Turn spans without anything in them, because what they did hangs beside them: no turns of their own."""
-        for key, draft in list(self.drafts.items()):
+        for draft in list(self.drafts.values()):
             if draft.parent is None or draft.calls or draft.tools or not draft.heads or self._says_something(draft):
                 continue
             tool = self._anchor(draft.heads[-1].span)
-            beside = self.drafts.get(tool.key) if tool is not None and tool.reading.role is Role.TOOL else None
-            if beside is not None and beside is not draft:
-                beside.heads.extend(draft.heads)
-                beside.parent = beside.parent or draft.parent
-            elif (tool is not None and tool.reading.role is Role.TOOL) or not self._works_inside(
-                self.drafts.get(draft.parent), draft
-            ):
-                continue
-            del self.drafts[key]
+            if tool is not None and tool.reading.role is Role.TOOL:
+                self._name_sub_agent(self.drafts.get(tool.key), draft)
+            elif self._works_inside(self.drafts.get(draft.parent), draft):
+                self._drop(draft)
+
+    def _name_sub_agent(self, beside: Draft | None, draft: Draft) -> None:
+        """Give the turn that only its tool call stands for the empty turn span that hangs from the same call."""
+        if beside is not None and beside is not draft:
+            beside.heads.extend(draft.heads)
+            self._drop(draft)
 
     def _says_something(self, draft: Draft) -> bool:
-        return any(node.reading.claims for node in draft.heads) or any(
-            d.parent == draft.key for d in self.drafts.values()
-        )
+        return bool(self._below[draft.key]) or any(node.reading.claims for node in draft.heads)
 
     def _works_inside(self, outer: Draft | None, draft: Draft) -> bool:
         """Whether requests of the outer turn ran in the time of this one."""
-        return outer is not None and any(_latest_around(call.span, draft.heads) is not None for call in outer.calls)
+        return outer is not None and any(latest_around(call.span, draft.heads) is not None for call in outer.calls)
 
     def _depth(self, key: Key) -> tuple[int, Key]:
         return (sum(1 for _ in self._tree.ancestors(self._tree.spans[key])) if key in self._tree.spans else 0, key)
@@ -286,52 +268,16 @@ class Plan:
     def _join(self, outer: Draft, inner: Draft) -> None:
         inner.heads.extend(outer.heads)
         inner.inner.extend(outer.inner)
-        inner.parent = outer.parent
+        self._hang(inner, outer.parent)
         self._joined[outer.key] = inner.key
-        del self.drafts[outer.key]
-        for draft in self.drafts.values():
-            if draft.parent == outer.key:
-                draft.parent = inner.key
+        for draft in list(self._below[outer.key].values()):
+            self._hang(draft, inner.key)
+        self._drop(outer)
 
     def _dissolve(self, run: Draft, below: list[Draft]) -> None:
         """The agents of one run: each is a turn of its own, but one that another handed over to is that one's child."""
         below.sort(key=lambda draft: self._order(draft.heads[0].key))
         for position, draft in enumerate(below):
-            giver = _giver(draft, below[:position])
-            draft.parent = giver.key if giver is not None else run.parent
-        del self.drafts[run.key]
-
-
-def _giver(draft: Draft, before: list[Draft]) -> Draft | None:
-    """The latest turn before that called this one as a tool, or handed over to it."""
-    reading = draft.heads[0].reading
-    for distance, earlier in enumerate(reversed(before)):
-        hands = {node.reading.handoff_to for node in earlier.tools}
-        named = reading.agent is not None and reading.agent in hands
-        taken = reading.handed_by is not None and reading.handed_by == earlier.heads[0].reading.agent
-        if named or taken or (ANYONE in hands and distance == 0) or _calls_as_tool(earlier, draft):
-            return earlier
-    return None
-
-
-def _calls_as_tool(earlier: Draft, draft: Draft) -> bool:
-    """Whether a turn started while a tool call of another one was running, in a dialect that hangs all agents side by side."""
-    start = draft.heads[0].span.start or 0
-    return any(
-        (node.span.start or 0) <= start <= (node.span.end or 0)
-        for node in earlier.tools
-        if node.reading.handoff_to is None
-    )
-
-
-def _latest_around(span: Span, turns: Iterable[Node]) -> Node | None:
-    """Of the turns whose time holds the start of a span, the one that started last."""
-    start = span.start or 0
-    around = [
-        node
-        for node in turns
-        if node.span is not span
-        and node.span.trace_id == span.trace_id
-        and (node.span.start or 0) <= start <= (node.span.end or start)
-    ]
-    return max(around, key=lambda node: (node.span.start or 0, -(node.span.end or 0), node.span.span_id), default=None)
+            giver = giver_of(draft, below[:position])
+            self._hang(draft, giver.key if giver is not None else run.parent)
+        self._drop(run)

@@ -19,8 +19,9 @@ from turnout.pipeline.dialects import (
 )
 from turnout.pipeline.dialects.compose import compose
 from turnout.pipeline.dialects.conclude import conclude
+from turnout.pipeline.dialects.draft import Draft
 from turnout.pipeline.dialects.events import distinct_logs
-from turnout.pipeline.dialects.plan import Draft, Plan
+from turnout.pipeline.dialects.plan import Plan
 from turnout.pipeline.dialects.reading import Node, Reading
 from turnout.pipeline.dialects.tree import Tree, distinct
 from turnout.pipeline.dialects.twins import Told, without_twins
@@ -75,9 +76,8 @@ def turns_from(records: Iterable[Record]) -> Normalised:
     ours, damaged = own.turns(found.own_logs, found.own_spans)
     told = [*_told_by_us(ours), *_told_by_others(plan, tree, own.anchors(found.own_spans))]
     turns = without_twins(told)
-    return Normalised(
-        tuple(sorted(turns, key=lambda turn: turn.turn_id)), dict(sorted((found.unknown + damaged).items()))
-    )
+    turns.sort(key=lambda turn: (turn.started_at or 0, turn.turn_id))
+    return Normalised(tuple(turns), dict(sorted((found.unknown + damaged).items())))
 
 
 def _sorted_out(spans: Iterable[Span], logs: Iterable[LogRecord], tree: Tree) -> _Sorted:

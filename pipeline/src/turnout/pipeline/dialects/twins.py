@@ -5,6 +5,7 @@ trace, ran at the same time, and every model request of the one lies on one of t
 other what it does not record.
 """
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 
@@ -55,14 +56,18 @@ class Told:
 def without_twins(told: Sequence[Told]) -> list[TurnFacts]:
     """The turns, each told once."""
     kept: list[Told] = []
+    of_trace: dict[str, list[int]] = defaultdict(list)
     renamed: dict[str, str] = {}
     for turn in sorted(told, key=_rank):
-        position = next((i for i, other in enumerate(kept) if _same(other, turn)), None)
-        if position is None:
+        near = {i for trace in turn.traces for i in of_trace[trace]}
+        position = next((i for i in sorted(near) if _same(kept[i], turn)), len(kept))
+        if position == len(kept):
             kept.append(turn)
-            continue
-        kept[position] = _joined(kept[position], turn)
-        renamed[turn.facts.turn_id] = kept[position].facts.turn_id
+        else:
+            renamed[turn.facts.turn_id] = kept[position].facts.turn_id
+            kept[position] = _joined(kept[position], turn)
+        for trace in turn.traces:
+            of_trace[trace].append(position)
     return [_renamed(turn.facts, renamed) for turn in kept]
 
 
@@ -72,7 +77,7 @@ def _rank(turn: Told) -> tuple[bool, int, int, str, str]:
 
 
 def _same(kept: Told, turn: Told) -> bool:
-    if not kept.traces & turn.traces or kept.scopes & turn.scopes:
+    if kept.scopes & turn.scopes:
         return False
     if not turn.facts.steps or not kept.facts.steps:
         return (
