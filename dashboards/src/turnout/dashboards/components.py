@@ -1,6 +1,6 @@
 """What several pages draw: the headline, charts with their words, lists of turns, and the states without data."""
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import Final
@@ -67,6 +67,20 @@ def nothing(title: str, words: str) -> None:
     with st.container(gap="small"):
         st.markdown(f"##### {title}")
         st.info(words)
+
+
+def listing(
+    title: str, columns: Sequence[markup.Column], rows: Sequence[Mapping[str, markup.Cell]], words: str = ""
+) -> None:
+    """A table under its title, with its definition in sight; a sentence where it would be empty."""
+    if not rows:
+        nothing(title, "None in this window.")
+        return
+    with st.container(gap="small"):
+        st.markdown(f"##### {title}")
+        if words:
+            st.caption(words)
+        st.html(markup.table(columns, rows))
 
 
 def by(name: str, scope: Scope, dimension: str) -> pl.DataFrame:
@@ -142,7 +156,7 @@ def _turn_row(row: dict[str, object], now: datetime) -> dict[str, markup.Cell]:
         "model": str(row["model"] or NOT_RECORDED),
         "spent": _spent(row),
         "tool": str(row["last_tool"] or ""),
-        "next": "offered" if row["can_continue"] else "no",
+        "next": ("offered" if row["can_continue"] else "no") if row["abnormal"] else "",
     }
 
 

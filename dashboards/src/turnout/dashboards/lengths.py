@@ -33,7 +33,7 @@ def became(scope: Scope) -> pl.DataFrame:
     finished = int(after.filter(pl.col("outcome").is_in(_FINISHED))["numerator"].sum())
     rows: frames.Arms = {
         "cut calls: the turn went on": frames.arm(data.metric("call_cut_recovered", scope.filters)),
-        "cut turns: inside tool arguments": Arm(_flagged(flags, Flag.TOOL_ARGUMENTS_CUT), cut.count),
+        "cut inside tool arguments": Arm(_flagged(flags, Flag.TOOL_ARGUMENTS_CUT), cut.count),
         "cut turns: were continued": frames.arm(continued),
         "continuations: finished": Arm(finished, int(after["numerator"].sum())),
     }

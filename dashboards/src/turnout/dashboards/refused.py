@@ -31,7 +31,7 @@ def next_to(scope: Scope) -> pl.DataFrame:
     everything = frames.arm(data.metric("outcomes", scope.filters))
     rows: frames.Arms = {
         "refused: nothing to see": frames.arm(data.metric("refused_without_output", scope.filters)),
-        "refused: again in the conversation": frames.arm(data.metric("refused_again", scope.filters)),
-        "all turns: retried after a refusal": flags.get(Flag.RETRIED_AFTER_REFUSAL, Arm(0, everything.count)),
+        "refused again (conversation)": frames.arm(data.metric("refused_again", scope.filters)),
+        "all: retried after a refusal": flags.get(Flag.RETRIED_AFTER_REFUSAL, Arm(0, everything.count)),
     }
     return frames.shares(rows, ordered=True)

@@ -4,10 +4,12 @@ import os
 import signal
 import subprocess
 import sys
+from importlib.util import find_spec
 from types import FrameType
 
 import click
 
+from turnout.cli import options
 from turnout.pipeline.errors import TurnoutError
 
 
@@ -16,16 +18,20 @@ class DashboardError(TurnoutError):
 
 
 def start(lake: str, port: int) -> "subprocess.Popen[bytes]":
-    """Start the pages on loopback; whoever starts them also ends them."""
+    """Start the pages on loopback; whoever starts them also ends them.
+
+    Raises:
+        DashboardError: when the pages are not installed.
+    """
+    if find_spec("streamlit") is None:
+        raise DashboardError("dashboards: got no streamlit; install them with: pip install 'turnout[dashboards]'")
     arguments = [sys.executable, "-m", "turnout.dashboards", f"--server.port={port}"]
     environment = {**os.environ, "TURNOUT_LAKE": lake}
     return subprocess.Popen(arguments, env=environment)  # noqa: S603 - our own interpreter, our own module
 
 
 @click.command()
-@click.option(
-    "--lake", envvar="TURNOUT_LAKE", default="./turnout-lake", show_default=True, help="Folder or URL of the lake."
-)
+@options.lake
 @click.option("--port", default=8501, show_default=True, help="Port on 127.0.0.1.")
 def command(lake: str, port: int) -> None:
     """Show the dashboards of a lake in the browser, until Ctrl-C."""
