@@ -80,7 +80,7 @@ def test_a_second_import_adds_nothing(lines: Lines, root: str) -> None:
         {"files": 1, "records": 1, "duplicates": 1},
     ]
     assert stored(root) == [("a", 1), ("b", 1)]
-    assert Warehouse(root).sql("select count(*) n from ledger where kind = 'import'").item() == 1
+    assert Warehouse(root).sql("select count(*) n from ledger where kind = 'imported'").item() == 1
 
 
 def test_new_evidence_of_a_known_turn_is_no_duplicate(lines: Lines, root: str) -> None:
@@ -121,9 +121,19 @@ def test_damage_is_counted_and_said_where(lines: Lines, root: str) -> None:
     (reason,) = summary.reasons
     assert (reason.kind, reason.count, reason.example) == ("damaged", 1, f"{path}:2")
     assert list(shown(summary.reasons)) == [f"damaged: {path}:2: {reason.what}"]
-    (value,) = Warehouse(root).sql("select value from ledger where kind = 'import' and key = 'turns'").to_series()
-    kept = json.loads(value)
-    assert (kept["damaged"], kept["reasons"][0]["example"]) == (1, f"{path}:2")
+    left_out = Warehouse(root).sql("select key, value from ledger where kind = 'import'").rows()
+    assert [(key, json.loads(value)) for key, value in left_out] == [
+        (f"{path}:2: {reason.what}", {"damaged": 1, "log": "turns"})
+    ]
+    (brought,) = Warehouse(root).sql("select value from ledger where kind = 'imported'").to_series()
+    assert json.loads(brought) == {
+        "files": 1,
+        "records": 3,
+        "turns": 2,
+        "duplicates": 0,
+        "damaged": 1,
+        "skipped": 0,
+    }
 
 
 def test_a_folder_is_searched_for_files_of_the_kind(lines: Lines, root: str, tmp_path: Path) -> None:

@@ -67,7 +67,7 @@ def test_spans_of_one_file_make_its_turns(lines: Lines) -> None:
     (turn,) = (item for item in items if isinstance(item, TurnFacts))
     assert [step.model for step in turn.steps] == ["gpt-x"]
     assert [item.line for item in items if isinstance(item, Damaged)] == [2]
-    assert [item.why for item in items if isinstance(item, Skipped)] == ["1 metrics: counted, and not kept"]
+    assert [item.why for item in items if isinstance(item, Skipped)] == ["metrics, which are not kept"]
 
 
 def test_files_are_assembled_as_one_set(lines: Lines) -> None:

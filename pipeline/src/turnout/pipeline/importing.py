@@ -24,8 +24,10 @@ from turnout.pipeline.rows import ClassifiedTurn, classified
 
 AUTO = "auto"
 STANDARD_INPUT = "-"
-LEDGER_KIND = "import"
-"""The kind of the ledger's lines on imports; the key is the kind of the logs."""
+IMPORTED = "imported"
+"""The kind of the ledger's lines on what an import brought; the key is the kind of the logs."""
+LEFT_OUT = "import"
+"""The kind of the ledger's lines on what an import left out, one a reason; the key is an example and the reason."""
 
 _BATCH_TURNS = 1000
 _BATCH_STEPS = 50_000
@@ -278,7 +280,7 @@ class _Run:
         self._write()
         counts = self._counts.values()
         if any(count.turns for count in counts) or not any(count.duplicates for count in counts):
-            self._lake.record([_entry(kind, count) for kind, count in self._counts.items()])
+            self._lake.record([entry for kind, count in self._counts.items() for entry in _entries(kind, count)])
 
     def summary(self, *, files: int, seconds: float) -> ImportSummary:
         """Add the counts of all kinds up."""
@@ -357,21 +359,13 @@ class _Run:
         )
 
 
-def _entry(kind: str, count: _Count) -> Entry:
-    """Say in the ledger what an import of one kind of logs found; `turnout doctor` reads it."""
-    value: Mapping[str, object] = {
-        "files": count.files,
-        "records": count.records,
-        "turns": count.turns,
-        "duplicates": count.duplicates,
-        "damaged": count.damaged,
-        "skipped": count.skipped,
-        "reasons": [
-            {"kind": reason.kind, "what": reason.what, "count": reason.count, "example": reason.example}
-            for reason in count.reasons()
-        ],
-    }
-    return Entry(kind=LEDGER_KIND, key=kind, value=value)
+def _entries(kind: str, count: _Count) -> Iterator[Entry]:
+    """Say in the ledger what an import of one kind of logs found, and what it left out for which reason."""
+    counts = {name: getattr(count, name) for name in ("files", "records", "turns", "duplicates", "damaged", "skipped")}
+    yield Entry(kind=IMPORTED, key=kind, value=counts)
+    for reason in count.reasons():
+        value: Mapping[str, object] = {reason.kind: reason.count, "log": kind}
+        yield Entry(kind=LEFT_OUT, key=f"{reason.example}: {reason.what}", value=value)
 
 
 def shown(reasons: Iterable[Reason]) -> Iterator[str]:

@@ -46,14 +46,14 @@ class OtlpImporter:
 
 
 def _read(path: Path, records: list[Record], tally: Tally) -> Iterator[Imported]:
-    metrics = 0
+    has_metrics = False
     for line in read_lines(path):
         decoded = line.decoded
         records.extend(decoded.records)
         tally.records += len(decoded.records) + len(decoded.rejected)
-        metrics += decoded.metrics
+        has_metrics = has_metrics or decoded.metrics > 0
         for reason, count in Counter(rejected.what for rejected in decoded.rejected).items():
             what = reason if count == 1 else f"{count} records: {reason}"
             yield Damaged(path=str(path), line=line.number, what=what)
-    if metrics:
-        yield Skipped(path=str(path), why=f"{metrics} metrics: counted, and not kept")
+    if has_metrics:
+        yield Skipped(path=str(path), why="metrics, which are not kept")
