@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from turnout.outcomes.facts import Step, ToolCall, TurnFacts
-from turnout.pipeline.classify_lines import Complaint, Tally, classify_kind, classify_lines, unknown_keys_text
+from turnout.pipeline.classify_lines import Complaint, Tally, classify_lines, unknown_keys_text
+from turnout.pipeline.classify_logs import classify_log
 from turnout.pipeline.importers.base import Damaged, Imported, Reading, Skipped
 
 
@@ -57,7 +58,7 @@ class OneOfEach:
 def test_a_kind() -> None:
     """Each turn that an importer reads gets its verdict beside where it came from and what it used."""
     tally = Tally()
-    verdict, *complaints = classify_kind(OneOfEach(), Path("log.json"), "log.json", tally)
+    verdict, *complaints = classify_log(OneOfEach(), Path("log.json"), "log.json", tally)
     assert isinstance(verdict, bytes)
     record = json.loads(verdict)
     beside = ("file", "source", "models", "tools", "conversation_id", "parent_turn_id", "outcome")

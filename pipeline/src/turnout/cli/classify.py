@@ -47,12 +47,11 @@ def command(kind: str | None, files: tuple[str, ...]) -> None:
 
 
 def _verdicts(name: str, kind: str | None, tally: "Tally") -> Iterator["bytes | Complaint"]:
-    from turnout.pipeline.classify_lines import classify_kind, classify_lines
+    from turnout.pipeline.classify_lines import classify_lines
 
     try:
         if kind is not None:
-            with _as_file(name) as path:
-                yield from classify_kind(_importer(kind, path), path, name, tally)
+            yield from _of_kind(name, kind, tally)
         elif name == _STANDARD_INPUT:
             yield from classify_lines(sys.stdin.buffer, name, tally)
         else:
@@ -60,6 +59,13 @@ def _verdicts(name: str, kind: str | None, tally: "Tally") -> Iterator["bytes | 
                 yield from classify_lines(stream, name, tally)
     except OSError as error:
         raise TurnoutError(f"{name}: got {error.strerror or error}, expected a file that can be read") from error
+
+
+def _of_kind(name: str, kind: str, tally: "Tally") -> Iterator["bytes | Complaint"]:
+    from turnout.pipeline.classify_logs import classify_log
+
+    with _as_file(name) as path:
+        yield from classify_log(_importer(kind, path), path, name, tally)
 
 
 @contextmanager

@@ -1,17 +1,11 @@
-"""Verdicts over whole files, without a lake: each line, or each turn that an importer reads, by itself."""
+"""Verdicts over lines of turn facts, without a lake: each line by itself."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
-
-import msgspec
 
 from turnout.outcomes.classify import classify
-from turnout.outcomes.facts import TurnFacts
-from turnout.outcomes.record import verdict_record
 from turnout.pipeline.codec import FactsError, decode_turn, encode_verdict
-from turnout.pipeline.importers.base import Damaged, Importer, Skipped
 
 _BOM = b"\xef\xbb\xbf"
 
@@ -51,43 +45,7 @@ def classify_lines(lines: Iterable[bytes], name: str, tally: Tally) -> Iterator[
         yield encode_verdict(classify(decoded.turn))
 
 
-def classify_kind(importer: Importer, path: Path, name: str, tally: Tally) -> Iterator[bytes | Complaint]:
-    """One verdict (JSON) a turn that an importer reads from a file, with what the source says of the turn.
-
-    ``name`` is what the file is called in rows and complaints.
-    """
-    for item in importer.read(path):
-        match item:
-            case Damaged():
-                tally.damaged += 1
-                place = name if item.line is None else f"{name}:{item.line}"
-                yield Complaint(f"{place}: {item.what}")
-            case Skipped():
-                tally.skipped += 1
-                yield Complaint(f"{name}: skipped: {item.why}", mild=True)
-            case _:
-                tally.verdicts += 1
-                yield msgspec.json.encode(described(item, name))
-
-
-def described(turn: TurnFacts, file: str) -> dict[str, object]:
-    """The verdict of a turn beside where it came from and what it used."""
-    return {
-        **verdict_record(classify(turn)),
-        "file": file,
-        "source": turn.source,
-        "models": _distinct(step.model for step in turn.steps),
-        "tools": _distinct(call.name for step in turn.steps for call in step.tool_calls),
-        "conversation_id": turn.conversation_id,
-        "parent_turn_id": turn.parent_turn_id,
-    }
-
-
 def unknown_keys_text(unknown_keys: Counter[str]) -> str:
     """One line on keys that were kept out, most frequent first."""
     named = ", ".join(f"{key} ({count})" for key, count in unknown_keys.most_common())
     return f"unknown keys were kept out: {named}"
-
-
-def _distinct(names: Iterable[str | None]) -> list[str]:
-    return list(dict.fromkeys(name for name in names if name))
