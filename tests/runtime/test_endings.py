@@ -99,6 +99,11 @@ async def _raises(_: Candidate) -> Answer:
     raise RuntimeError("broken hook")
 
 
+async def _slow(_: Candidate) -> Answer:
+    await asyncio.sleep(10)
+    return Allow()
+
+
 def calls(*names: str, text: str = "") -> CallsTools:
     return CallsTools(calls=tuple(ScriptedCall(name) for name in names), text=text, seconds=1, usage=USAGE)
 
@@ -211,6 +216,13 @@ ENDINGS: dict[str, Ending] = {
         "refusal",
         Outcome.REFUSED,
         during=at(1, lambda turn: turn.stop(SOFT)),
+    ),
+    "refused, and stopped while a hook is asked": Ending(
+        [Refuses(text="I cannot.", usage=USAGE)],
+        "refusal",
+        Outcome.REFUSED,
+        hooks=(FinishHook("slow", _slow),),
+        during=at(3, lambda turn: turn.stop(HARD)),
     ),
     "filtered": Ending([Filtered(text="Well,", usage=USAGE)], "content_filter", Outcome.REFUSED, Cause.CONTENT_FILTER),
     "overflow rejected": Ending(
@@ -359,6 +371,20 @@ ENDINGS: dict[str, Ending] = {
         Cause.STOPPED_BY_USER,
         during=at(1.5, lambda turn: turn.stop(SOFT)),
         notice=Notice.STOPPED,
+    ),
+    "soft stop during tools at the last step": Ending(
+        [calls("read")],
+        "user_stop",
+        Outcome.STOPPED,
+        limits=Limits(steps=1),
+        during=at(1.5, lambda turn: turn.stop(SOFT)),
+    ),
+    "hard stop during tools at the last step": Ending(
+        [calls("read")],
+        "user_stop",
+        Outcome.STOPPED,
+        limits=Limits(steps=1),
+        during=at(1.5, lambda turn: turn.stop(HARD)),
     ),
     "soft stop during the answer": Ending(
         [SAYS], "end_turn", Outcome.COMPLETED, during=at(0.5, lambda turn: turn.stop(SOFT))

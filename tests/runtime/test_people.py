@@ -9,7 +9,7 @@ import pytest
 from turnout.outcomes.decide import Finish, StopReason, StopRequest, Terminate
 from turnout.outcomes.facts import Limits, StopMode, ToolStatus
 from turnout.runtime.agent import Agent, TurnTask
-from turnout.runtime.messages import Origin, UserMessage
+from turnout.runtime.messages import Origin, ToolMessage, UserMessage
 from turnout.runtime.scripted import (
     CallsTools,
     Says,
@@ -84,6 +84,20 @@ class TestPause:
         assert first.started_at is not None
         assert second.started_at == first.started_at + 100_000_000_000
 
+    def test_what_a_paused_turn_has_done_is_kept(self, stage: "Stage") -> None:
+        """The results of its tools are in the store before anything else happens."""
+        store, seen = MemoryStore(), list[object]()
+
+        async def look(turn: Turn) -> None:
+            turn.pause()
+            await asyncio.sleep(50)
+            entry = store.segment("t1")
+            seen.append(entry.messages[-1] if entry is not None else None)
+            turn.resume()
+
+        stage.play([CALL, SAY], during=look, store=store)
+        assert seen == [ToolMessage("call-1-1", "the content of a")]
+
     def test_a_finished_turn_is_not_held(self, stage: "Stage") -> None:
         """There is no boundary to cross after the last step."""
 
@@ -149,6 +163,20 @@ class TestSnapshot:
         assert kept["old"].facts.steps[0].tool_calls[0].status is ToolStatus.ERROR
         assert kept["old"].facts.steps[0].tool_calls[0].ended_at == 2_500_000_000
         assert kept["new"].facts.ended_at == 4_000_000_000
+
+    def test_a_turn_is_in_the_store_when_it_is_started(self) -> None:
+        """Whatever happens to its process from then on, the turn is not missing."""
+        clock, store = VirtualClock(0), MemoryStore()
+
+        async def main() -> None:
+            agent = Agent(name="a", model=ScriptedModel([SAY], clock=clock))
+            turn = start_turn(agent, TurnTask(turn_id="t", messages=(UserMessage("Go."),)), store=store, clock=clock)
+            entry = store.segment("t")
+            assert entry is not None
+            assert (entry.running, entry.messages) == (True, (UserMessage("Go."),))
+            await turn
+
+        run_virtual(main())
 
     def test_controls_serve_one_turn(self) -> None:
         """Controls that a turn has used are closed for good."""

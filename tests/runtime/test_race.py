@@ -210,6 +210,15 @@ class TestProcesses:
 
         assert asyncio.run(main()) == ProcessEnd(3, b"out\n", b"err\n")
 
+    def test_a_program_stands_in_a_session_of_its_own(self) -> None:
+        """A signal to the terminal's group reaches the host and not its tools, which the host then ends itself."""
+
+        async def main() -> ProcessEnd:
+            code = "import os; print(os.getsid(0) == os.getpid())"
+            return await (await ProcessWork.start([sys.executable, "-c", code])).finished()
+
+        assert asyncio.run(main()).stdout == b"True\n"
+
     @needs_proc
     def test_what_a_program_leaves_running_ends_with_it(self, notes: Path) -> None:
         """A call's background processes do not outlive the call, nor hold it up."""

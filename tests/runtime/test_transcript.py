@@ -174,6 +174,18 @@ class TestRecovery:
         assert store.segment("t1") == closed
         assert (store.segment("t0"), store.running()) == (finished, ())
 
+    def test_a_turn_that_died_between_its_steps_is_interrupted_too(self, store: TranscriptStore) -> None:
+        """Nothing is unsettled and nothing says that it ended."""
+        settled = replace(READ, status=ToolStatus.OK)
+        store.upsert(Entry(facts=replace(FACTS, steps=(replace(FACTS.steps[0], tool_calls=(settled,)),))))
+        [closed] = recover(store, at=100)
+        verdict = classify(closed.facts)
+        assert (verdict.outcome, verdict.evidence, verdict.unsettled_tools) == (
+            Outcome.INTERRUPTED,
+            Evidence.INFERRED,
+            0,
+        )
+
     def test_recovering_twice_changes_nothing(self, store: TranscriptStore) -> None:
         """The second restart finds nothing open."""
         store.upsert(Entry(facts=FACTS))
