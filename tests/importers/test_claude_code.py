@@ -311,13 +311,6 @@ ERRORS: Mapping[str, tuple[str, Line, str, int | None]] = {
     "rate limit": ("You're out of extra usage · resets 3:30pm", {"error": "rate_limit"}, "error", None),
     "status in its field": ("API Error", {"error": "server_error", "apiErrorStatus": 529}, "error", 529),
     "status in the text": ('API Error: 500 {"type":"error"}', {}, "error", 500),
-    "overflow": ("Prompt is too long", {"error": "invalid_request"}, "prompt_too_long", None),
-    "refusal": (
-        "API Error: Claude Code is unable to respond to this request, which appears to violate our Usage Policy",
-        {},
-        "refusal",
-        None,
-    ),
 }
 
 
@@ -336,7 +329,6 @@ def test_an_error_line_is_a_failed_request(lines: Lines, name: str) -> None:
     assert step.error == StepError(type=extra.get("error"), status=status, message=words)
     assert (step.usage, step.raw_finish_reason, step.model) == (None, None, None)
     assert [(claim.reason, claim.error_type) for claim in turn.claims] == [(reason, extra.get("error"))]
-    assert (step.refusal is not None) is (name == "refusal")
 
 
 def test_an_error_that_was_overcome_is_no_end(lines: Lines) -> None:

@@ -11,8 +11,9 @@ from click.testing import CliRunner
 
 from turnout.cli.import_ import command
 from turnout.pipeline import importing
-from turnout.pipeline.importing import ImportingError, ImportSummary, Progress, import_logs, shown
+from turnout.pipeline.importing import ImportSummary, Progress, import_logs, shown
 from turnout.pipeline.lake import Lake
+from turnout.pipeline.log_files import ImportingError
 from turnout.pipeline.query import Warehouse
 
 Lines = Callable[..., Path]

@@ -1,29 +1,23 @@
-"""Bring logs into a lake: find the files, read them, decide every turn, write in batches.
+"""Bring logs into a lake: read them, decide every turn, write in batches.
 
-Here stands what surrounds the importers: paths, batches, counts, and the line of the ledger that `turnout doctor` reads. A turn that the lake
+Here stands what surrounds the importers: batches, counts, and the line of the ledger that `turnout doctor` reads. A turn that the lake
 has already, with nothing new about it, is a duplicate and changes nothing.
 """
 
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from glob import has_magic, iglob
 from pathlib import Path
-from shutil import copyfileobj
-from tempfile import TemporaryDirectory
 from typing import IO
 
 from turnout.outcomes.facts import Instant, TurnFacts
 from turnout.outcomes.settle import merge, settle
-from turnout.pipeline.errors import TurnoutError
-from turnout.pipeline.importers.base import Damaged, Imported, Importer, Reading, Skipped, sample_of
-from turnout.pipeline.importers.registry import KINDS, detect
+from turnout.pipeline.importers.base import Damaged, Imported, Importer, Reading, Skipped
+from turnout.pipeline.importers.registry import KINDS
 from turnout.pipeline.lake import Entry, Lake
+from turnout.pipeline.log_files import AUTO, ImportingError, LogFile, find_logs, kind_of
 from turnout.pipeline.rows import ClassifiedTurn, classified
 
-AUTO = "auto"
-STANDARD_INPUT = "-"
 IMPORTED = "imported"
 """The kind of the ledger's lines on what an import brought; the key is the kind of the logs."""
 LEFT_OUT = "import"
@@ -33,12 +27,7 @@ _BATCH_TURNS = 1000
 _BATCH_STEPS = 50_000
 _KEPT_REASONS = 50
 _SHOWN_REASONS = 5
-_LOG_SUFFIXES = frozenset({".json", ".jsonl", ".ndjson", ".traj", ".log"})
 _NANOS_PER_SECOND = 1_000_000_000
-
-
-class ImportingError(TurnoutError):
-    """An import that cannot begin: a path without a file, or a kind that no importer reads."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,7 +132,7 @@ def import_logs(
     if kind != AUTO and kind not in KINDS:
         raise ImportingError(f"kind: got {kind!r}, expected {AUTO} or one of {', '.join(KINDS)}")
     started = clock()
-    with _files(paths, stdin) as files:
+    with find_logs(paths, stdin) as files:
         run = _Run(lake, clock, digest_key, watch, files)
         for name, importer, chosen in _sorted_out(kind, files, run):
             run.read(name, importer, chosen)
@@ -151,56 +140,12 @@ def import_logs(
     return run.summary(files=len(files), seconds=(clock() - started) / _NANOS_PER_SECOND)
 
 
-@dataclass(frozen=True, slots=True)
-class _File:
-    """A file to read, what messages call it, and whether it was named itself rather than found."""
-
-    path: Path
-    named: bool
-    name: str
-
-
-@contextmanager
-def _files(paths: Sequence[str], stdin: IO[bytes] | None) -> Generator[list[_File]]:
-    """Find the files; standard input becomes a file for as long as the import runs."""
-    with TemporaryDirectory(prefix="turnout-import-") as folder:
-        found: dict[Path, _File] = {}
-        for number, path in enumerate(paths):
-            for file in _expanded(path, Path(folder) / f"stdin-{number}.jsonl", stdin):
-                found.setdefault(file.path.resolve(), file)
-        yield list(found.values())
-
-
-def _expanded(path: str, spool: Path, stdin: IO[bytes] | None) -> Iterator[_File]:
-    if path == STANDARD_INPUT:
-        if stdin is None:
-            raise ImportingError("-: got no standard input, expected a log on it")
-        with spool.open("wb") as copy:
-            copyfileobj(stdin, copy)
-        yield _File(spool, named=True, name=STANDARD_INPUT)
-    elif Path(path).is_file():
-        yield _File(Path(path), named=True, name=path)
-    elif Path(path).is_dir():
-        yield from (_File(file, named=False, name=str(file)) for file in _in_folder(Path(path)))
-    elif has_magic(path) and (matches := sorted(iglob(path, recursive=True))):  # noqa: PTH207 - Path.glob takes no absolute pattern
-        for match in map(Path, matches):
-            found = _in_folder(match) if match.is_dir() else [match]
-            yield from (_File(file, named=False, name=str(file)) for file in found)
-    else:
-        raise ImportingError(f"{path}: got nothing there, expected a file, a folder, a glob or -")
-
-
-def _in_folder(folder: Path) -> list[Path]:
-    files = (path for path in folder.rglob("*") if path.is_file())
-    return sorted(path for path in files if not any(part.startswith(".") for part in path.relative_to(folder).parts))
-
-
-def _sorted_out(kind: str, files: Sequence[_File], run: "_Run") -> Iterator[tuple[str, Importer, list[Path]]]:
+def _sorted_out(kind: str, files: Sequence[LogFile], run: "_Run") -> Iterator[tuple[str, Importer, list[Path]]]:
     """Give each kind its files, in the order in which the kinds were met; a file of no kind is skipped."""
     groups: dict[str, list[Path]] = {}
     for file in files:
         try:
-            found = _kind_of(kind, file)
+            found = kind_of(kind, file)
         except OSError as error:
             run.leave_out(
                 kind, Damaged(path=str(file.path), what=f"got {error.strerror or error}, expected a file to read")
@@ -214,24 +159,6 @@ def _sorted_out(kind: str, files: Sequence[_File], run: "_Run") -> Iterator[tupl
         yield name, KINDS[name], chosen
 
 
-def _kind_of(kind: str, file: _File) -> str | Damaged | Skipped:
-    """Tell the kind of a file; one that was named itself is read as told."""
-    path = file.path
-    if kind != AUTO and file.named:
-        return kind
-    sample = sample_of(path)
-    if not sample:
-        if path.suffix.lower() not in _LOG_SUFFIXES or path.stat().st_size == 0:
-            return Skipped(path=str(path), why="no log: no record in JSON")
-        what = "got no whole record in JSON, expected a log"
-        return kind if kind != AUTO else Damaged(path=str(path), what=what)
-    if kind != AUTO:
-        known = KINDS[kind].recognises(sample, path.name)
-        return kind if known else Skipped(path=str(path), why=f"not of the kind {kind}")
-    found = detect(path)
-    return found if found is not None else Skipped(path=str(path), why="of no known kind")
-
-
 class _Run:
     """One import on its way."""
 
@@ -241,7 +168,7 @@ class _Run:
         clock: Callable[[], Instant],
         digest_key: bytes | None,
         watch: Watcher,
-        files: Sequence["_File"],
+        files: Sequence[LogFile],
     ) -> None:
         self._lake = lake
         self._clock = clock

@@ -9,18 +9,13 @@ from dataclasses import dataclass, field, replace
 
 from turnout.outcomes.facts import (
     AttemptEnd,
-    Claim,
     Instant,
-    Layer,
     Requester,
-    Step,
     StopMode,
     StopRecord,
-    ToolStatus,
     TurnFacts,
-    Usage,
 )
-from turnout.pipeline.importers import chat, fields
+from turnout.pipeline.importers import fields
 from turnout.pipeline.importers.base import Damaged, Imported, Record, Source
 from turnout.pipeline.importers.claude_messages import (
     SUB_AGENT_TOOLS,
@@ -32,28 +27,12 @@ from turnout.pipeline.importers.claude_messages import (
     tool_results,
     usage_of,
 )
+from turnout.pipeline.importers.claude_results import claim_of, trusted, whole, with_denials
 
 KIND = "claude-stream"
 _AGENT = "claude-code"
 _INTERRUPTED = "[Request interrupted by user"
 _TYPES = frozenset({"system", "assistant", "user", "result", "stream_event"})
-
-_TERMINAL = {
-    "completed": "success",
-    "max_turns": "max_turns",
-    "prompt_too_long": "prompt_too_long",
-    "aborted_streaming": "aborted",
-    "aborted_tools": "aborted",
-    "api_error": "error",
-    "model_error": "error",
-    "image_error": "error",
-    "blocking_limit": "error",
-    "rapid_refill_breaker": "error",
-    "malformed_tool_use_exhausted": "error",
-}
-"""What ``terminal_reason`` says, in the contract's words; a value that is not here is passed on as it is."""
-
-_SUBTYPES = frozenset({"success", "error_max_turns", "error_max_budget_usd", "error_during_execution"})
 
 Line = Mapping[str, object]
 
@@ -235,7 +214,7 @@ def _partial(draft: Draft, event: Line) -> None:
 
 def _facts(draft: Draft) -> TurnFacts:
     result = draft.result or {}
-    steps = _with_denials(draft.messages.steps(), result)
+    steps = with_denials(draft.messages.steps(), result)
     reason = fields.text(result, "stop_reason")
     if steps and steps[-1].raw_finish_reason is None and reason is not None:
         steps = (*steps[:-1], replace(steps[-1], raw_finish_reason=reason))
@@ -250,93 +229,13 @@ def _facts(draft: Draft) -> TurnFacts:
         started_at=draft.started_at,
         ended_at=draft.last_seen_at if draft.result is not None else None,
         last_seen_at=draft.last_seen_at,
-        steps=_trusted(steps, total),
+        steps=trusted(steps, total),
         stop_requests=() if draft.stop is None else (draft.stop,),
-        claims=() if draft.result is None else (_claim(result, draft.last_seen_at),),
-        usage=_whole(total),
+        claims=() if draft.result is None else (claim_of(result, draft.last_seen_at),),
+        usage=whole(total),
         cost_usd=fields.number(result, "total_cost_usd"),
         children_expected=tuple(child.turn_id for child in draft.children),
     )
-
-
-def _with_denials(steps: Sequence[Step], result: Line) -> tuple[Step, ...]:
-    """Mark the calls that the result lists as denied."""
-    denied = {fields.text(item, "tool_use_id") for item in fields.objects(result, "permission_denials")} - {None}
-    if not denied:
-        return tuple(steps)
-    return tuple(
-        replace(
-            step,
-            tool_calls=tuple(
-                replace(call, status=ToolStatus.DENIED, error_type=None, denied_by=call.denied_by or "host")
-                if call.id in denied
-                else call
-                for call in step.tool_calls
-            ),
-        )
-        for step in steps
-    )
-
-
-def _trusted(steps: Sequence[Step], total: Usage | None) -> tuple[Step, ...]:
-    """Keep the usage of the steps where it adds up to the result's.
-
-    Without a result, a line that carries no stop reason is a snapshot: its output count is not the final one.
-    """
-    if total is None:
-        return tuple(step if step.raw_finish_reason is not None else _without_output_count(step) for step in steps)
-    sums = [sum(counts) for counts in zip(*(_counts(step.usage) for step in steps), strict=True)]
-    if sums == _counts(total):
-        return tuple(steps)
-    return tuple(replace(step, usage=None) for step in steps)
-
-
-def _counts(usage: Usage | None) -> list[int]:
-    known = usage or Usage()
-    counts = (known.input_tokens, known.output_tokens, known.cache_read_tokens, known.cache_write_tokens)
-    return [count or 0 for count in counts]
-
-
-def _without_output_count(step: Step) -> Step:
-    return step if step.usage is None else replace(step, usage=replace(step.usage, output_tokens=None))
-
-
-def _whole(total: Usage | None) -> Usage | None:
-    """Count the cache into the input, as a total without steps is read."""
-    if total is None or total.input_tokens is None:
-        return total
-    cached = (total.cache_read_tokens or 0) + (total.cache_write_tokens or 0)
-    return replace(total, input_tokens=total.input_tokens + cached)
-
-
-def _claim(result: Line, at: Instant | None) -> Claim:
-    subtype = fields.text(result, "subtype")
-    reason = _reason(subtype, result)
-    failed = reason not in {"success", None}
-    words = fields.text(result, "result") or "; ".join(
-        item for item in fields.items(result, "errors") if isinstance(item, str)
-    )
-    status = fields.integer(result, "api_error_status") or chat.status_in(words)
-    kind = chat.quota_error(words) or chat.error_of_status(status) if failed else None
-    return Claim(
-        by=Layer.RUNTIME,
-        reason=reason,
-        status=fields.text(result, "terminal_reason") or subtype,
-        at=at,
-        error_type=kind,
-        message=(words or None) if failed else None,
-    )
-
-
-def _reason(subtype: str | None, result: Line) -> str | None:
-    terminal = fields.text(result, "terminal_reason")
-    if terminal is not None and terminal != "completed":
-        return _TERMINAL.get(terminal, terminal)
-    if subtype is not None and subtype.startswith("error"):
-        return subtype if subtype in _SUBTYPES else "error"
-    if fields.boolean(result, "is_error") is True:
-        return "error"
-    return subtype
 
 
 def parse(source: Source, records: Iterable[Record | Damaged]) -> Iterator[Imported]:
