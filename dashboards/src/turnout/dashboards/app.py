@@ -12,6 +12,9 @@ PAGES: Final = (
     ("topics/budget.py", "Budget", ":material/hourglass_bottom:"),
     ("topics/length.py", "Length", ":material/content_cut:"),
     ("topics/refusals.py", "Refusals", ":material/block:"),
+    ("topics/tools.py", "Tools", ":material/build:"),
+    ("topics/compare.py", "Compare", ":material/compare_arrows:"),
+    ("topics/cost.py", "Cost", ":material/payments:"),
     ("topics/turn.py", "Turn", ":material/search:"),
 )
 

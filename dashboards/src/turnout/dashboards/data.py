@@ -19,9 +19,16 @@ from turnout.pipeline.budgets import Ends
 from turnout.pipeline.budgets import budget as read_budget
 from turnout.pipeline.budgets import ends as read_budget_ends
 from turnout.pipeline.budgets import frame as candidate_frame
+from turnout.pipeline.comparisons import Comparison
+from turnout.pipeline.comparisons import compare as read_comparison
 from turnout.pipeline.query import Filters, TurnDetail, Warehouse, run
 from turnout.pipeline.query.series import arrivals as read_arrivals
 from turnout.pipeline.query.series import ends_over_time as read_ends
+from turnout.pipeline.spending import spending as read_spending
+from turnout.pipeline.tool_risks import ToolRisk
+from turnout.pipeline.tool_risks import loops as read_loops
+from turnout.pipeline.tool_risks import tool_calls as read_tool_calls
+from turnout.pipeline.tool_risks import tool_risks as read_tool_risks
 
 LAKE: Final = "TURNOUT_LAKE"
 DEFAULT_LAKE: Final = "./turnout-lake"
@@ -98,6 +105,31 @@ def budget(filters: Filters) -> tuple[Ends, pl.DataFrame]:
     return _budget(lake(), version(), filters)
 
 
+def tool_risks(filters: Filters) -> tuple[ToolRisk, ...]:
+    """Which tools go with abnormal ends."""
+    return _tool_risks(lake(), version(), filters)
+
+
+def tool_calls(filters: Filters) -> pl.DataFrame:
+    """How the calls of each tool ended."""
+    return _tool_calls(lake(), version(), filters)
+
+
+def loops(filters: Filters) -> pl.DataFrame:
+    """Tools that were called the same way several times in a row."""
+    return _loops(lake(), version(), filters)
+
+
+def spending(filters: Filters, by: tuple[str, ...]) -> pl.DataFrame:
+    """What turns cost."""
+    return _spending(lake(), version(), filters, by)
+
+
+def comparison(before: Filters, after: Filters, adjust: tuple[str, ...]) -> Comparison:
+    """Two sets of turns side by side."""
+    return _comparison(lake(), version(), before, after, adjust)
+
+
 def choices(name: str, now: datetime) -> list[str]:
     """The values that a filter can take, the most frequent first, over the last 30 days."""
     known = _choices(lake(), name, now.replace(minute=0, second=0, microsecond=0))
@@ -141,6 +173,36 @@ def _budget(root: str, version: int, filters: Filters) -> tuple[Ends, pl.DataFra
     last = int(counted.counts.times[-1]) if counted.n else 0
     every = range(1, last + 1) if last <= _SMOOTH else ()
     return counted, candidate_frame(read_budget(opened, Limit.STEPS, every, filters)[1])
+
+
+@st.cache_data(ttl=_KEPT, max_entries=_MANY, show_spinner=False)
+def _tool_risks(root: str, version: int, filters: Filters) -> tuple[ToolRisk, ...]:
+    del version
+    return read_tool_risks(_warehouse(root), filters)
+
+
+@st.cache_data(ttl=_KEPT, max_entries=_MANY, show_spinner=False)
+def _tool_calls(root: str, version: int, filters: Filters) -> pl.DataFrame:
+    del version
+    return read_tool_calls(_warehouse(root), filters)
+
+
+@st.cache_data(ttl=_KEPT, max_entries=_MANY, show_spinner=False)
+def _loops(root: str, version: int, filters: Filters) -> pl.DataFrame:
+    del version
+    return read_loops(_warehouse(root), filters)
+
+
+@st.cache_data(ttl=_KEPT, max_entries=_MANY, show_spinner=False)
+def _spending(root: str, version: int, filters: Filters, by: tuple[str, ...]) -> pl.DataFrame:
+    del version
+    return read_spending(_warehouse(root), by, filters)
+
+
+@st.cache_data(ttl=_KEPT, max_entries=_MANY, show_spinner=False)
+def _comparison(root: str, version: int, before: Filters, after: Filters, adjust: tuple[str, ...]) -> Comparison:
+    del version
+    return read_comparison(_warehouse(root), before, after, adjust)
 
 
 @st.cache_data(ttl=timedelta(minutes=1), max_entries=_MANY, show_spinner=False)

@@ -72,7 +72,7 @@ def side(text: str, base: Filters, now: datetime) -> Filters:
         name, equals, value = part.strip().partition("=")
         name = name.replace("-", "_")
         if equals and name in VALUES and value:
-            found = _with(found, name, value)
+            found = with_value(found, name, value)
         elif (window := _WINDOW.fullmatch(part.strip())) is not None:
             since, until = (parse_time(window[key], now) if window[key] else None for key in ("since", "until"))
             found = replace(found, since=since, until=until)
@@ -84,7 +84,8 @@ def side(text: str, base: Filters, now: datetime) -> Filters:
     return found
 
 
-def _with(filters: Filters, name: str, value: str) -> Filters:
+def with_value(filters: Filters, name: str, value: str) -> Filters:
+    """The filters with one more value of one of `VALUES`."""
     kept: tuple[str, ...] = getattr(filters, name)
     values: dict[str, tuple[str, ...]] = {name: (*kept, value)}
     return replace(filters, **values)  # type: ignore[arg-type]  # the name is one of the value filters
@@ -92,7 +93,10 @@ def _with(filters: Filters, name: str, value: str) -> Filters:
 
 def compare(warehouse: Warehouse, before: Filters, after: Filters, adjust: Sequence[str] = ()) -> Comparison:
     """Compare the turns of two filters, adjusted for the mix of some dimensions where any are named."""
-    counts = [warehouse.sql(resource("compare/outcomes.sql"), {"by": list(adjust) or [EVERYTHING]}, one) for one in (before, after)]
+    counts = [
+        warehouse.sql(resource("compare/outcomes.sql"), {"by": list(adjust) or [EVERYTHING]}, one)
+        for one in (before, after)
+    ]
     rows = outcome_rows(_by_outcome(counts[0]), _by_outcome(counts[1]))
     strata = [_strata(count, adjust) for count in counts]
     adjusted = {row.outcome: _adjusted(strata, row.outcome) for row in rows} if adjust else {}

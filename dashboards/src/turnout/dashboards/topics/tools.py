@@ -1,0 +1,25 @@
+"""Tools: which go with turns that end badly, how their calls end and how long they take, and loops."""
+
+import streamlit as st
+
+from turnout.dashboards import bar, components, data, tooling, words
+from turnout.outcomes.verdict import Outcome
+from turnout.pipeline import charts
+
+scope = bar.current("7d")
+colour = charts.COLOURS[Outcome.ERROR]
+components.headline(words.statement(data.both("tool_error", scope), scope.words, "of tool calls fail", colour))
+risks = data.tool_risks(scope.filters)
+components.listing("Which tools go with abnormal ends", tooling.RISK_COLUMNS, tooling.risk_rows(risks), tooling.RISK)
+calls = data.tool_calls(scope.filters)
+components.listing("How calls end, and how long they take", tooling.CALL_COLUMNS, tooling.call_rows(calls))
+with st.container(key="grid-tools"):
+    failing = components.by("tool_error", scope, "tool")
+    components.chart("Calls that fail, by tool", charts.shares(failing, colour=colour))
+    components.chart(
+        "Calls that fail, by model", charts.shares(components.by("tool_error", scope, "model"), colour=colour)
+    )
+    components.days("tool_error", scope, colour, "failed calls")
+loops = tooling.loop_rows(data.loops(scope.filters))
+components.listing("Loops", tooling.LOOP_COLUMNS, loops, tooling.LOOPS)
+components.definitions(("tool_error", "tool_abnormal", "tool_denied", "tool_unsettled"), words.INTERVAL)
