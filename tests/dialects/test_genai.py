@@ -478,6 +478,20 @@ def test_the_microsoft_framework_writes_json_into_text() -> None:
     assert told(tape) == "bot | conversation c1\n  1 m stop 1/None"
 
 
+def test_a_workflow_of_agents_is_one_turn_with_children() -> None:
+    """It makes no request itself; that it came back is its end."""
+    tape = Tape("agent_framework")
+    run = tape.span("workflow.run", 0, 10, {"workflow.name": "review"})
+    for begin, name in ((1, "writer"), (5, "critic")):
+        work = tape.span("executor.process", begin, begin + 3, parent=run)
+        chat(tape, agent(tape, begin, begin + 2, {"gen_ai.agent.name": name}, work), begin + 0.5)
+    assert told(tape) == (
+        "review | runtime says completed\n"
+        "writer | conversation c1 | below review\n  1 m stop 120/30\n"
+        "critic | conversation c1 | below review\n  1 m stop 120/30"
+    )
+
+
 def test_contrib_agents_come_in_an_envelope_of_kind_server() -> None:
     """The root has no agent's name; a hand-over names both."""
     tape = Tape("opentelemetry.instrumentation.openai_agents", version="")

@@ -16,6 +16,7 @@ _ANSWERS_SHOW = frozenset({frameworks.PYDANTIC_AI, frameworks.STRANDS, framework
 _AI_SDK = frozenset({frameworks.AI_SDK, vercel.SOURCE})
 _AGENTS_SDK = "openai_agents"
 """How the scopes of the instrumentations of openai-agents end."""
+_WORKFLOWS = frozenset({frameworks.ADK, frameworks.AGENT_FRAMEWORK})
 _SETTLED = frozenset({ToolStatus.OK, ToolStatus.ERROR, ToolStatus.DENIED})
 _TOOL_WORDS = frozenset({"tool-calls", "tool_calls", "tool_call", "tool_use", "function_call"})
 
@@ -161,6 +162,13 @@ def _is_doubtful(step: Step) -> bool:
     return step.finish_reason == "length" and step.provider == "openai" and step.raw_finish_reason is None
 
 
+def _came_back(turn: Turn, facts: TurnFacts) -> TurnFacts:
+    """A workflow that only runs agents, and came back without a failure, says that it is done; it has no last step of its own."""
+    if turn.source not in _WORKFLOWS or facts.steps or facts.claims or not facts.children_expected or facts.open:
+        return facts
+    return replace(facts, claims=(Claim(by=Layer.RUNTIME, reason="completed", at=facts.ended_at),))
+
+
 def _handed_over(turn: Turn, facts: TurnFacts) -> TurnFacts:
     """A turn that handed over to another agent has yielded to it."""
     draft = turn.draft
@@ -182,6 +190,7 @@ _RULES = (
     _final_call,
     _waiting_for_client,
     _stopped_by_count,
+    _came_back,
     _handed_over,
     _unproven_provider,
 )

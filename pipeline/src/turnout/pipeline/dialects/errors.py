@@ -79,6 +79,7 @@ _TEXT_CLAIMS = (
 _TEXT_LIMITS = (
     (re.compile(r"max_turns'?\"?: ?(\d{1,9})"), "steps"),
     (re.compile(r"request_limit of (\d{1,9})"), "steps"),
+    (re.compile(r"llm calls limit of `?(\d{1,9})"), "steps"),
     (re.compile(r"run limit \((?:\d{1,9})/(\d{1,9})\)"), "steps"),
     (re.compile(r"tool_calls_limit of (\d{1,9})"), "tool_calls"),
     (re.compile(r"total_tokens_limit of (\d{1,12})"), "total_tokens"),

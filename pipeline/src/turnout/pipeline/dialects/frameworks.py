@@ -14,7 +14,9 @@
 | | | tool error | ``gen_ai.tool.status`` | absent on a call that was cut off, whose span may even be OK |
 | Google ADK 2 | ``gcp.vertex.agent`` | conversation | ``gcp.vertex.agent.session_id`` | ``call_llm`` holds ``generate_content``: one request |
 | | | hand-over | tool ``transfer_to_agent`` | the other agent hangs below the first |
+| | | a workflow of agents | ``invoke_workflow``; an ``invoke_agent`` that makes no request | |
 | Microsoft agent framework 1 | ``agent_framework`` | finish reason | a JSON array in text | also on the turn span |
+| | | a workflow of agents | ``workflow.run`` | one message, several agents |
 | AI SDK 7 | ``gen_ai`` | step | ``chat``; ``agent_step`` around it is machinery | a stream without an end exports no ``chat``: the step stands for it. Finish reasons are the SDK's own words |
 | | | step limit | turn span ends without error on ``tool-calls`` | so does a stop by a certain tool |
 | OTel contrib openai-agents 0.1 | ``opentelemetry.instrumentation.openai_agents`` | envelope | ``invoke_agent`` of kind SERVER | no finish reasons for Responses |
@@ -41,6 +43,8 @@ _AGGREGATED = {
     )
     for field, names in genai.USAGE.items()
 }
+_UNNAMED_WORKFLOW = "WorkflowBuilder-"
+"""How the framework names a workflow that has no name; an id follows."""
 _STRANDS_TOOL_STATUS = ("gen_ai.tool.status", "tool.status")
 _STRANDS_CLAIMS = {
     "end_turn": "end_turn",
@@ -138,6 +142,7 @@ def adk(span: Span) -> Reading | None:
     if role is None:
         return None
     read = genai.by_role(span, role, ADK)
+    read.one_message = role is Role.RUN
     transfer = role is Role.TOOL and read.tool is not None and read.tool.name == "transfer_to_agent"
     target = values.mapping(span.attributes.get("gcp.vertex.agent.tool_call_args")) if transfer else {}
     return replace(
@@ -150,9 +155,13 @@ def adk(span: Span) -> Reading | None:
 def agent_framework(span: Span) -> Reading | None:
     """A span of the Microsoft agent framework."""
     role = genai.role_of(span.attributes)
-    if role is None and span.name.startswith("workflow.run"):
-        role = Role.RUN
-    return None if role is None else genai.by_role(span, role, AGENT_FRAMEWORK)
+    workflow = role is None and span.name.startswith("workflow.run")
+    read = genai.by_role(span, Role.RUN if workflow else role or Role.INNER, AGENT_FRAMEWORK)
+    if workflow:
+        read.one_message = True
+        name = values.text(span.attributes, "workflow.name")
+        read.agent = None if name is None or name.startswith(_UNNAMED_WORKFLOW) else name
+    return read
 
 
 def ai_sdk(span: Span) -> Reading | None:

@@ -131,6 +131,7 @@ def agent(span: Span, source: str) -> Reading:
         limits=errors.limits_in(failure.message) if failure else None,
         usage=values.usage(a, USAGE),
         finish=turn_finish(span),
+        one_message=a.get("gen_ai.operation.name") == "invoke_workflow",
     )
 
 

@@ -230,7 +230,7 @@ class Plan:
                     self._drop(draft)
             elif len(below) == 1:
                 self._join(draft, below[0])
-            elif head.reading.role is Role.RUN:
+            elif head.reading.role is Role.RUN and not any(node.reading.one_message for node in draft.heads):
                 self._dissolve(draft, below)
         self._settle_echoes()
 

@@ -49,6 +49,8 @@ class Reading:
     returned: bool = False
     """The runtime says that the run returned its result."""
     step: Step | None = None
+    one_message: bool = False
+    """An envelope that works on one message: several agents in it are its sub-agents, not turns beside each other."""
     stand_in: bool = False
     """A request only where no other below it is: the runtime's own step, whose request may not be exported."""
     asked: tuple[ToolCall, ...] = ()

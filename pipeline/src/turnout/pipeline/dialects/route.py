@@ -22,7 +22,7 @@ from turnout.pipeline.dialects.conclude import conclude
 from turnout.pipeline.dialects.draft import Draft
 from turnout.pipeline.dialects.events import distinct_logs
 from turnout.pipeline.dialects.plan import Plan
-from turnout.pipeline.dialects.reading import Node, Reading
+from turnout.pipeline.dialects.reading import Node, Reading, Role
 from turnout.pipeline.dialects.tree import Tree, distinct
 from turnout.pipeline.dialects.twins import Told, without_twins
 from turnout.pipeline.telemetry import LogRecord, Record, Span
@@ -120,7 +120,7 @@ def _reading(span: Span, tree: Tree) -> Reading | None:
         return openinference.reading(span, tree)
     by_scope = _BY_SCOPE.get(scope)
     if by_scope is not None:
-        return by_scope(span)
+        return by_scope(span) or Reading(role=Role.INNER, source=scope)
     if langsmith.KIND in a:
         return langsmith.reading(span, tree)
     if vercel.OPERATION in a:
