@@ -16,7 +16,8 @@ DIMENSIONS: Final = ("agent_version", "model", "agent", "provider", "service", "
 
 METHOD: Final = (
     "Differences of shares have Newcombe's 95 % interval and Holm's correction over the outcomes; shifts are Hodges and Lehmann's, the "
-    "median of all differences between a turn of one side and a turn of the other. Not decisive: the interval holds zero."
+    "median of all differences between a turn of one side and a turn of the other. Not decisive: the interval holds zero, or "
+    "several outcomes were looked at and one of them may differ so much by chance."
 )
 OUTCOME_COLUMNS: Final = (
     markup.Column("outcome", "Ended"),

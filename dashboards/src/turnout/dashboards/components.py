@@ -88,7 +88,7 @@ def by(name: str, scope: Scope, dimension: str) -> pl.DataFrame:
     return frames.shares(frames.arms(data.metric(name, scope.filters, (dimension,)), dimension))
 
 
-def days(name: str, scope: Scope, colour: str, title: str) -> None:
+def days(name: str, scope: Scope, colour: str, title: str, counted: str = "turns") -> None:
     """One metric over time, by day or, in short windows, by hour, with how much each point rests on."""
     unit = "day" if scope.length > _HOURLY else "hour"
     found = frames.over_time(data.metric(name, scope.filters, (unit,)), unit)
@@ -96,7 +96,7 @@ def days(name: str, scope: Scope, colour: str, title: str) -> None:
         nothing(f"By {unit}", "No turns in this window.")
         return
     least, most = min(found["denominator"].to_list()), max(found["denominator"].to_list())
-    words = f"Each point is one UTC {unit} of {count(least)} to {count(most)} turns; the band is its 95 % interval."
+    words = f"Each point is one UTC {unit} of {count(least)} to {count(most)} {counted}; the band is its 95 % interval."
     chart(f"By {unit}", charts.rate_over_time(found, colour=colour, title=title), words)
 
 

@@ -107,6 +107,8 @@ def points(part: float | None) -> str:
     if part is None:
         return NOTHING
     value = 100 * part
+    if abs(value) < 0.05:  # noqa: PLR2004 - it would read as minus nothing
+        return "0.0"
     return f"{value:+.1f}" if abs(value) < _WHOLE[0] else f"{value:+.0f}"
 
 

@@ -19,7 +19,7 @@ with st.container(key="grid-tools"):
     components.chart(
         "Calls that fail, by model", charts.shares(components.by("tool_error", scope, "model"), colour=colour)
     )
-    components.days("tool_error", scope, colour, "failed calls")
+    components.days("tool_error", scope, colour, "failed calls", "calls")
 loops = tooling.loop_rows(data.loops(scope.filters))
 components.listing("Loops", tooling.LOOP_COLUMNS, loops, tooling.LOOPS)
 components.definitions(("tool_error", "tool_abnormal", "tool_denied", "tool_unsettled"), words.INTERVAL)
