@@ -186,6 +186,13 @@ def test_the_result_is_said_in_the_words_of_the_contract(lines: Lines, name: str
     assert classify(turn).outcome == outcome
 
 
+def test_an_answer_that_stayed_malformed_is_told_as_such(lines: Lines) -> None:
+    """A run that gave up on the shape of the output names that as its cause."""
+    end = result("error_max_structured_output_retries", is_error=True)
+    (turn,) = turns(lines("log.jsonl", init(), answer("m1", say("x")), end))
+    assert classify(turn).cause is Cause.MALFORMED_TOOL_CALL
+
+
 STATUSES = {429: Cause.RATE_LIMIT, 529: Cause.PROVIDER_UNAVAILABLE, 500: Cause.PROVIDER_UNAVAILABLE, 401: Cause.AUTH}
 
 

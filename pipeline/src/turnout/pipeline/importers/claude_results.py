@@ -23,6 +23,7 @@ _TERMINAL = {
 }
 """What ``terminal_reason`` says, in the contract's words; a value that is not here is passed on as it is."""
 
+_MALFORMED = frozenset({"error_max_structured_output_retries", "malformed_tool_use_exhausted"})
 _SUBTYPES = frozenset({"success", "error_max_turns", "error_max_budget_usd", "error_during_execution"})
 
 
@@ -86,6 +87,8 @@ def claim_of(result: Line, at: Instant | None) -> Claim:
     )
     status = fields.integer(result, "api_error_status") or chat.status_in(words)
     kind = chat.quota_error(words) or chat.error_of_status(status) if failed else None
+    if {subtype, fields.text(result, "terminal_reason")} & _MALFORMED:
+        kind = "malformed_output"
     return Claim(
         by=Layer.RUNTIME,
         reason=reason,
