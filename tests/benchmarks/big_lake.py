@@ -7,12 +7,16 @@ import shutil
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
+from uuid import uuid4
 
 import numpy as np
 import polars as pl
 
 from turnout.outcomes.classify import CLASSIFIER_VERSION
 from turnout.pipeline.lake import Lake
+from turnout.pipeline.lake.cubing import Cubing
+from turnout.pipeline.lake.store import FolderStore
+from turnout.pipeline.lake.writing import Writer
 from turnout.pipeline.schema import STEPS, TOOL_CALLS, TURNS
 
 END: Final = datetime(2026, 1, 8, tzinfo=UTC)
@@ -56,14 +60,14 @@ def big_lake(root: Path, turns: int) -> Lake:
     wanted = root / f"{turns}"
     if not (wanted / "whole").exists():
         shutil.rmtree(wanted, ignore_errors=True)
-        _make(Lake.open(str(wanted)), turns)
+        _make(str(wanted), turns)
         (wanted / "whole").touch()
     return Lake.open(str(wanted))
 
 
-def _make(lake: Lake, turns: int) -> None:
+def _make(root: str, turns: int) -> None:
     random = np.random.default_rng(7)
-    writer = lake._writing()
+    writer = Writer(FolderStore(root), lambda: uuid4().hex[:16], lambda _: None, Cubing())
     tables = writer.tables
     for hour in range(HOURS):
         start = END - timedelta(hours=HOURS - hour)

@@ -13,8 +13,10 @@ import polars as pl
 import structlog
 
 from turnout.outcomes.facts import Instant, TurnFacts
+from turnout.pipeline.cubes import Cube
 from turnout.pipeline.lake import upkeep
 from turnout.pipeline.lake.compaction import COLD, HOT, Target, places_of
+from turnout.pipeline.lake.cubing import CubeFiles, Cubing
 from turnout.pipeline.lake.delta import Table
 from turnout.pipeline.lake.errors import ConflictError, LakeError
 from turnout.pipeline.lake.files import DataFile, Snapshot
@@ -22,8 +24,8 @@ from turnout.pipeline.lake.index import IdIndex
 from turnout.pipeline.lake.parquet import Namer
 from turnout.pipeline.lake.reading import Reader
 from turnout.pipeline.lake.store import FolderStore
+from turnout.pipeline.lake.sweep import GRACE, Swept, sweep
 from turnout.pipeline.lake.tables import append
-from turnout.pipeline.lake.upkeep import Swept
 from turnout.pipeline.lake.verify import Problem, verify
 from turnout.pipeline.lake.writing import Position, Reached, Writer, Written
 from turnout.pipeline.rows import ClassifiedTurn
@@ -32,6 +34,7 @@ from turnout.pipeline.schema import LEDGER
 Clock = Callable[[], Instant]
 
 _TRIES: Final = 20
+_CUBING: Final = Cubing()
 _COMPACT_EVERY: Final = 8
 _SWEEP_EVERY: Final = 200
 _log: structlog.stdlib.BoundLogger = structlog.get_logger("turnout.lake")
@@ -51,13 +54,15 @@ class Entry:
 class Lake:
     """One lake, for writers and readers; several processes may hold the same one."""
 
-    def __init__(self, store: FolderStore, clock: Clock, namer: Namer, reached: Reached) -> None:
+    def __init__(self, store: FolderStore, clock: Clock, namer: Namer, reached: Reached, cubing: Cubing) -> None:
+        self._cubing = cubing
         self._store = store
         self._clock = clock
         self._namer = namer
         self._reached = reached
         self._reader = Reader(store)
         self._index = IdIndex(store)
+        self._cubes = CubeFiles(store)
         self._writer: Writer | None = None
         self._writes = 0
 
@@ -68,6 +73,7 @@ class Lake:
         clock: Clock = time.time_ns,
         namer: Namer = lambda: uuid.uuid4().hex[:16],
         reached: Reached = lambda _: None,
+        cubing: Cubing = _CUBING,
     ) -> "Lake":
         """Name a lake; nothing is made before the first write, and a lake that is not there reads as empty.
 
@@ -76,8 +82,9 @@ class Lake:
             clock: nanoseconds since the epoch, for the ledger.
             namer: unique names for files.
             reached: told of each point of a write that is passed.
+            cubing: which files get cubes.
         """
-        return cls(FolderStore(root), clock, namer, reached)
+        return cls(FolderStore(root), clock, namer, reached, cubing)
 
     @property
     def root(self) -> str:
@@ -172,16 +179,20 @@ class Lake:
         """Count everything again and give what does not add up; reads the whole lake, one group of files at a time."""
         return verify(self._store)
 
-    def sweep(self, grace: Instant = upkeep.GRACE) -> Swept:
+    def sweep(self, grace: Instant = GRACE) -> Swept:
         """Delete files that no version has needed for a grace, and drop old logs."""
         with self._store.lock():
             self._writing().tables.tidy()
-            return upkeep.sweep(self._store, self._clock(), grace)
+            return sweep(self._store, self._clock(), grace)
 
     def find(self, turn_ids: Iterable[str], snapshot: Snapshot) -> tuple[DataFile, ...]:
         """The files of `turns` that may hold these turns, or turns of these roots."""
         live = places_of(snapshot.files("turns"))
         return tuple(live[place] for place in sorted(self._index.places(turn_ids, live)))
+
+    def cubes(self, cube: Cube, files: Iterable[DataFile]) -> dict[DataFile, str]:
+        """The local paths of the cubes of those files that have this one."""
+        return self._cubes.of(cube, files)
 
     def snapshot(self) -> Snapshot:
         """One consistent state: whole turns only, never two rows for one segment."""
@@ -210,5 +221,5 @@ class Lake:
 
     def _writing(self) -> Writer:
         if self._writer is None:
-            self._writer = Writer(self._store, self._namer, self._reached)
+            self._writer = Writer(self._store, self._namer, self._reached, self._cubing)
         return self._writer

@@ -9,6 +9,7 @@ from typing import Final
 
 import polars as pl
 
+from turnout.pipeline.lake.cubing import Cubing, write_cubes
 from turnout.pipeline.lake.delta import Table
 from turnout.pipeline.lake.files import DataFile
 from turnout.pipeline.lake.parquet import Namer, NewFile, complete, describe, encode, name_of
@@ -23,8 +24,9 @@ _ORDER: Final = {"turns": "started_at", "steps": "turn_started_at", "tool_calls"
 class Tables:
     """Handles on `turns`, `steps` and `tool_calls`, and the ways to read and write their files."""
 
-    def __init__(self, store: FolderStore, namer: Namer) -> None:
+    def __init__(self, store: FolderStore, namer: Namer, cubing: Cubing) -> None:
         """Open them; made empty, or given the columns that an older turnout did not know."""
+        self._cubing = cubing
         store.prepare()
         self.store = store
         self.namer = namer
@@ -57,11 +59,11 @@ class Tables:
         return complete(name, pl.read_parquet(self.store.local(name, file.path), hive_partitioning=False))
 
     def put(self, name: str, place: Place, frame: pl.DataFrame) -> NewFile:
-        """Write the rows of one group, sorted by time, ready to be committed."""
+        """Write the rows of one group, sorted by time, and their cubes, ready to be committed."""
         date, group = place
-        return put(
-            self.store, name, name_of(date, group, self.namer()), date, frame.sort(_ORDER[name], maintain_order=True)
-        )
+        path = name_of(date, group, self.namer())
+        write_cubes(self.store, name, path, frame, self._cubing)
+        return put(self.store, name, path, date, frame.sort(_ORDER[name], maintain_order=True))
 
     def rewritten(
         self, name: str, files: Sequence[DataFile], gone: Collection[str], marks: Mapping[str, bool]

@@ -1,36 +1,13 @@
-"""Looking after a lake: merging files, keeping by age, forgetting a person, deleting files that nobody needs any more."""
+"""Looking after a lake: merging files, keeping by age, forgetting a person."""
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Mapping, Sequence
 
 import polars as pl
 
-from turnout.outcomes.facts import Instant
 from turnout.pipeline.lake.compaction import Target, mergers, places_of
-from turnout.pipeline.lake.delta import Table
-from turnout.pipeline.lake.index import FOLDER, path_of
-from turnout.pipeline.lake.reading import NAMED
-from turnout.pipeline.lake.store import FolderStore
 from turnout.pipeline.lake.tables import CHILDREN, Tables
 from turnout.pipeline.lake.upsert import Place, plan_removal
 from turnout.pipeline.lake.writing import Writer, ids_of
-from turnout.pipeline.schema import TABLES
-
-GRACE: Final = 3600 * 1_000_000_000
-"""How long files stay after no version needs them: no reader holds a snapshot for so long."""
-
-_SEEN: Final = "_turnout_unneeded.json"
-
-
-@dataclass(frozen=True, slots=True)
-class Swept:
-    """Files that no version needs: deleted ones, and those whose grace is not over."""
-
-    deleted: int
-    deleted_bytes: int
-    waiting: int
 
 
 def compact(writer: Writer, target: Target) -> int:
@@ -103,39 +80,3 @@ def _ids_with(tables: Tables, column: str, value: str) -> set[str]:
         rows = pl.scan_parquet(path, hive_partitioning=False).filter(pl.col(column) == value).select("turn_id")
         found.update(rows.collect()["turn_id"])
     return found
-
-
-def sweep(store: FolderStore, now: Instant, grace: Instant = GRACE) -> Swept:
-    """Delete the files that no version needs and that were found so at least a grace ago.
-
-    To be called while no other writer is at work: a file that waits for its commit looks as if nobody needed it.
-    """
-    seen = _seen(store)
-    unneeded = {path: seen.get(path, now) for path in _unneeded(store)}
-    due = [path for path, first_seen in unneeded.items() if now - first_seen >= grace]
-    size = sum(store.delete(path) for path in due)
-    waiting = {path: first_seen for path, first_seen in unneeded.items() if path not in set(due)}
-    store.keep(_SEEN, json.dumps(waiting).encode())
-    return Swept(len(due), size, len(waiting))
-
-
-def _seen(store: FolderStore) -> dict[str, Instant]:
-    kept = store.kept(_SEEN)
-    seen: dict[str, Instant] = {} if kept is None else json.loads(kept)
-    return seen
-
-
-def _unneeded(store: FolderStore) -> Iterable[str]:
-    turns = Table.find("turns", store)
-    for name in TABLES:
-        newest = Table.find(name, store)
-        if newest is None:
-            continue
-        needed = {file.path for file in newest.files()}
-        if turns is not None and name in NAMED:
-            named = Table.find(name, store, turns.transaction(NAMED[name]) or 0)
-            needed |= {file.path for file in (named.files() if named is not None else ())}
-        yield from (f"{name}/{path}" for path in store.data_files(name) if path not in needed)
-        if name == "turns":
-            places = {path_of((file.date, file.group)) for file in newest.files()}
-            yield from (f"{FOLDER}/{path}" for path in store.data_files(FOLDER) if path not in places)

@@ -10,6 +10,7 @@ from typing import Final
 
 import polars as pl
 
+from turnout.pipeline.lake.cubing import Cubing
 from turnout.pipeline.lake.files import DataFile, at_places
 from turnout.pipeline.lake.index import IdIndex
 from turnout.pipeline.lake.lookup import stored_rows
@@ -50,8 +51,8 @@ class Written:
 class Writer:
     """Writes turns into the tables of one lake."""
 
-    def __init__(self, store: FolderStore, namer: Namer, reached: Reached) -> None:
-        self.tables = Tables(store, namer)
+    def __init__(self, store: FolderStore, namer: Namer, reached: Reached, cubing: Cubing) -> None:
+        self.tables = Tables(store, namer, cubing)
         self.index = IdIndex(store)
         self.reached = reached
 

@@ -1,9 +1,10 @@
 """Filters -> conditions of SQL with named parameters, for each of the three tables. Pure."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
+from turnout.pipeline.cubes import Cube
 from turnout.pipeline.query.filters import NOT_RECORDED, VALUES, Clock, Filters
 
 _ONE: Final = ("{name} in ({values})", "{name} is null")
@@ -21,7 +22,17 @@ _USED_AT_ALL: Final = {
     ),
 }
 # Filled with our own names and parameters alone; a value never becomes part of a statement.
-_NARROWED: Final = "{view} as not materialized (select * from main.{view} where {condition})"
+_NARROWED: Final = "select {columns} from main.{relation} where {condition}"
+ALWAYS: Final = ("day", "everything", "n")
+"""The columns that the view of any cube has besides its own."""
+
+_COLUMNS: Final = {
+    ("counted_turns", "model"): "models",
+    ("counted_turns", "provider"): "providers",
+    ("counted_turns", "tool"): "tools",
+    ("counted_steps", "tool"): "turn_id",
+    ("counted_tool_calls", "provider"): "turn_id",
+}
 _CLOCKS: Final[Mapping[Clock, str]] = {Clock.STARTED: "counted_at", Clock.ENDED: "over_at"}
 
 COUNTED: Final = ("counted_turns", "counted_steps", "counted_tool_calls")
@@ -46,16 +57,38 @@ def condition(view: str, filters: Filters) -> Condition:
     return Condition(" and ".join(texts), parameters)
 
 
-def narrowed(statement: str, filters: Filters) -> Condition:
-    """A statement over the counted views, in which they hold only what the filters let through."""
+def narrowed(statement: str, filters: Filters, cubes: Mapping[str, Cube] | None = None) -> Condition:
+    """A statement over the counted views, in which they hold only what the filters let through.
+
+    Args:
+        statement: one ``select``.
+        filters: what to let through.
+        cubes: by view, the cube whose files (all of them within the window) stand for some of the rows.
+    """
     parameters: dict[str, object] = {}
     ctes: list[str] = []
     for view in COUNTED:
-        wanted = condition(view, filters)
-        if view in statement and wanted.text:
-            ctes.append(_NARROWED.format(view=view, condition=wanted.text))
+        wanted, cube = condition(view, filters), (cubes or {}).get(view)
+        if view in statement and (wanted.text or cube is not None):
+            ctes.append(f"{view} as not materialized ({_rows(view, filters, wanted, cube)})")
             parameters |= wanted.parameters
     return Condition(_with(ctes, statement), parameters)
+
+
+def columns_of(view: str, filters: Filters) -> set[str]:
+    """The columns of a view that the filters ask for, besides the time."""
+    named = {_COLUMNS.get((view, name), name) for name in VALUES if getattr(filters, name)}
+    return named if filters.attended is None else named | {"attended"}
+
+
+def _rows(view: str, filters: Filters, wanted: Condition, cube: Cube | None) -> str:
+    if cube is None:
+        return _NARROWED.format(columns="*", relation=view, condition=wanted.text)
+    columns = ", ".join((*cube.columns, *ALWAYS))
+    anywhen = condition(view, replace(filters, since=None, until=None)).text
+    together = _NARROWED.format(columns=columns, relation=f"cube_{cube.name}", condition=anywhen or "true")
+    single = _NARROWED.format(columns=columns, relation=view, condition=wanted.text or "true")
+    return f"{together} union all {single}"
 
 
 def _with(ctes: list[str], statement: str) -> str:

@@ -13,6 +13,7 @@ from typing import Final
 import duckdb
 import polars as pl
 
+from turnout.pipeline.cubes import COUNT, CUBES, Cube
 from turnout.pipeline.query.errors import QueryError
 from turnout.pipeline.schema import TABLES
 
@@ -31,6 +32,8 @@ _VIEWS: Final = ("turns", "counted_turns", "counted_steps", "counted_tool_calls"
 _ON_FILES: Final = "create view {view} as select {columns} from read_parquet(getvariable('{table}_files'){options})"
 _BY_NAME: Final = ", union_by_name = true"
 _DATED: Final = ", hive_partitioning = true, hive_types = {'date': varchar}"
+_DAY: Final = "cast(hour as date) as day"
+_EVERYTHING: Final = "'all' as everything"
 _NO_DATE: Final = "date=1970-01-01"
 _MACROS: Final = "macros.sql"
 
@@ -52,14 +55,16 @@ class Engine:
         """
         # Kept as long as the engine: it goes when the engine goes.
         self._scratch = tempfile.TemporaryDirectory(prefix="turnout-")
-        self._empty = {table: _empty_file(Path(self._scratch.name), table) for table in TABLES}
+        scratch = Path(self._scratch.name)
+        self._empty = {table: _empty_file(scratch, table, dict(columns)) for table, columns in TABLES.items()}
+        self._empty |= {cube_files(cube): _empty_file(scratch, cube_files(cube), dict(cube.schema)) for cube in CUBES}
         self._connection = duckdb.connect(
             config={"python_enable_replacements": False, "temp_directory": self._scratch.name}
         )
         # A day is a UTC day, wherever this runs; only a global setting reaches every cursor.
         self._connection.execute("set global TimeZone = 'UTC'")
-        for table in TABLES:
-            self._name_files(self._connection, table, ())
+        for relation in self._empty:
+            self._name_files(self._connection, relation, ())
         self._define_views("" if uniform else _BY_NAME)
         # Files never change, so what their footers say is read once.
         self._connection.execute("set parquet_metadata_cache = true")
@@ -75,7 +80,7 @@ class Engine:
         Args:
             statement: one ``select``.
             parameters: by name.
-            files: paths by table; a table that is not named is read as empty.
+            files: paths by table or `cube_files`; what is not named is read as empty.
 
         Raises:
             QueryError: when it is not one statement, does more than read, or DuckDB refuses it.
@@ -83,14 +88,14 @@ class Engine:
         with self._connection.cursor() as cursor:
             try:
                 _check(cursor, statement)
-                for table in TABLES:
-                    self._name_files(cursor, table, files.get(table, ()))
+                for relation in self._empty:
+                    self._name_files(cursor, relation, files.get(relation, ()))
                 return pl.DataFrame(cursor.sql(statement, params=dict(parameters or {})))
             except duckdb.Error as error:
                 raise QueryError(f"sql: {_first_line(error)}; {_help()}") from error
 
-    def _name_files(self, connection: duckdb.DuckDBPyConnection, table: str, paths: Iterable[str]) -> None:
-        connection.execute(f"set variable {table}_files = $files", {"files": [self._empty[table], *paths]})
+    def _name_files(self, connection: duckdb.DuckDBPyConnection, relation: str, paths: Iterable[str]) -> None:
+        connection.execute(f"set variable {relation}_files = $files", {"files": [self._empty[relation], *paths]})
 
     def _define_views(self, options: str) -> None:
         self._connection.execute(resource(_MACROS))
@@ -101,6 +106,10 @@ class Engine:
         self._connection.execute(
             _ON_FILES.format(view=LOCATED, columns="*, filename", table="turns", options=options + _DATED)
         )
+        for cube in CUBES:
+            name = cube_files(cube)
+            columns = ", ".join((*cube.columns, COUNT, _DAY, _EVERYTHING))
+            self._connection.execute(_ON_FILES.format(view=name, columns=columns, table=name, options=""))
         for view in _VIEWS:
             self._connection.execute(f"create view {view} as {resource(f'views/{view}.sql')}")
 
@@ -122,9 +131,13 @@ def _first_line(error: Exception) -> str:
     return " ".join(line.strip() for line in str(error).split("\n\n")[0].splitlines() if line.strip())
 
 
-def _empty_file(scratch: Path, table: str) -> str:
-    columns = dict(TABLES[table])
-    folder = scratch / table
+def cube_files(cube: Cube) -> str:
+    """The view of a cube, by which its files are named too."""
+    return f"cube_{cube.name}"
+
+
+def _empty_file(scratch: Path, relation: str, columns: dict[str, pl.DataType]) -> str:
+    folder = scratch / relation
     if columns.pop("date", None) is not None:
         folder /= _NO_DATE
     folder.mkdir(parents=True)

@@ -27,7 +27,10 @@ class Good(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metric:
-    """One metric; ``parts`` are columns that it is always split by: with them the shares of a group sum to one."""
+    """One metric; ``parts`` are columns that it is always split by: with them the shares of a group sum to one.
+
+    ``reads`` are the columns of its view that its SQL reads, where it counts by ``n`` and so can be answered from a cube.
+    """
 
     name: str
     title: str
@@ -36,6 +39,7 @@ class Metric:
     good_direction: Good
     view: str = "counted_turns"
     parts: tuple[str, ...] = ()
+    reads: tuple[str, ...] | None = None
 
     @property
     def dimensions(self) -> tuple[str, ...]:
@@ -75,7 +79,12 @@ def run(warehouse: Warehouse, name: str, filters: Filters | None = None, by: Seq
                 f"metric {name}: cannot be grouped by {dimension!r}, expected some of {', '.join(wanted.dimensions)}"
             )
     groups = [dimension for dimension in dict.fromkeys(by) if dimension not in wanted.parts]
-    rows = warehouse.sql(wanted.statement, {"by": groups or [EVERYTHING]}, filters)
+    parameters = {"by": groups or [EVERYTHING]}
+    if wanted.reads is None:
+        rows = warehouse.sql(wanted.statement, parameters, filters)
+    else:
+        columns = {*wanted.reads, *groups}
+        rows = warehouse.counted(wanted.statement, parameters, filters, view=wanted.view, columns=columns)
     keys = [*groups, *wanted.parts]
     return rows.select(*keys, *FIGURES).sort(keys, nulls_last=True) if keys else _one_row(rows.select(FIGURES))
 
@@ -106,6 +115,7 @@ METRICS: Final = (
         unit="turns",
         good_direction=Good.NEITHER,
         parts=("outcome",),
+        reads=("outcome",),
     ),
     Metric(
         name="finished",
@@ -113,6 +123,7 @@ METRICS: Final = (
         definition="Turns that completed or were handed back on purpose, of all turns.",
         unit="turns",
         good_direction=Good.UP,
+        reads=("outcome",),
     ),
     Metric(
         name="abnormal",
@@ -120,6 +131,7 @@ METRICS: Final = (
         definition="Turns that ended by budget, length, context overflow, refusal, interruption or error, of all turns.",
         unit="turns",
         good_direction=Good.DOWN,
+        reads=("abnormal",),
     ),
     Metric(
         name="abnormal_by_cause",
@@ -128,6 +140,7 @@ METRICS: Final = (
         unit="abnormal turns",
         good_direction=Good.NEITHER,
         parts=("outcome", "cause"),
+        reads=("abnormal", "outcome", "cause"),
     ),
     Metric(
         name="unknown",
@@ -135,6 +148,7 @@ METRICS: Final = (
         definition="Turns of which nobody recorded how they ended, of all turns. They are never counted as finished.",
         unit="turns",
         good_direction=Good.DOWN,
+        reads=("outcome",),
     ),
     Metric(
         name="reported",
@@ -142,6 +156,7 @@ METRICS: Final = (
         definition="Turns whose outcome a layer reported itself, of all turns; the others are derived from facts or inferred.",
         unit="turns",
         good_direction=Good.UP,
+        reads=("evidence",),
     ),
     Metric(
         name="budget_cut",
@@ -149,6 +164,7 @@ METRICS: Final = (
         definition="Turns that a spent limit of any kind cut (steps, tool calls, tokens, time, cost), of all turns.",
         unit="turns",
         good_direction=Good.DOWN,
+        reads=("outcome",),
     ),
     Metric(
         name="step_limit_cut",
@@ -156,6 +172,7 @@ METRICS: Final = (
         definition="Turns that their step limit cut, of the turns with a recorded step limit.",
         unit="turns with a step limit",
         good_direction=Good.DOWN,
+        reads=("budget_kind", "limit_steps"),
     ),
     Metric(
         name="steps_charged",
@@ -167,6 +184,7 @@ METRICS: Final = (
         unit="turns",
         good_direction=Good.NEITHER,
         parts=("limit_steps", "steps_charged"),
+        reads=("limit_steps", "steps_charged"),
     ),
     Metric(
         name="length_cut",
@@ -174,6 +192,7 @@ METRICS: Final = (
         definition="Turns whose answer hit its cap of output tokens, of all turns. A context overflow is not one of them.",
         unit="turns",
         good_direction=Good.DOWN,
+        reads=("outcome",),
     ),
     Metric(
         name="context_overflow",
@@ -181,6 +200,7 @@ METRICS: Final = (
         definition="Turns whose conversation no longer fitted the model's context window, of all turns.",
         unit="turns",
         good_direction=Good.DOWN,
+        reads=("outcome",),
     ),
     Metric(
         name="refused",
@@ -188,6 +208,7 @@ METRICS: Final = (
         definition="Turns that the provider, a content filter or a guardrail refused, of all turns.",
         unit="turns",
         good_direction=Good.DOWN,
+        reads=("outcome",),
     ),
     Metric(
         name="refused_without_output",
@@ -195,6 +216,7 @@ METRICS: Final = (
         definition="Refused turns in which a person saw no output at all, of the refused turns.",
         unit="refused turns",
         good_direction=Good.DOWN,
+        reads=("outcome", "flags"),
     ),
     Metric(
         name="refused_again",
@@ -212,6 +234,7 @@ METRICS: Final = (
         definition="Turns that died without anybody closing them, of all turns.",
         unit="turns",
         good_direction=Good.DOWN,
+        reads=("outcome",),
     ),
     Metric(
         name="error",
@@ -219,6 +242,7 @@ METRICS: Final = (
         definition="Turns that ended in an error, of all turns.",
         unit="turns",
         good_direction=Good.DOWN,
+        reads=("outcome",),
     ),
     Metric(
         name="stopped",
@@ -226,6 +250,7 @@ METRICS: Final = (
         definition="Turns that a person, the runtime or the host stopped, of all turns.",
         unit="turns",
         good_direction=Good.NEITHER,
+        reads=("outcome",),
     ),
     Metric(
         name="can_continue",
@@ -233,6 +258,7 @@ METRICS: Final = (
         definition="Abnormal turns that can be continued by a person who is there, of the abnormal turns.",
         unit="abnormal turns",
         good_direction=Good.UP,
+        reads=("abnormal", "can_continue"),
     ),
     Metric(
         name="continued",
@@ -256,6 +282,7 @@ METRICS: Final = (
         unit="turns with the tool",
         good_direction=Good.DOWN,
         parts=("tool",),
+        reads=("abnormal", "tools"),
     ),
     Metric(
         name="flags",
@@ -264,6 +291,7 @@ METRICS: Final = (
         unit="turns",
         good_direction=Good.DOWN,
         parts=("flag",),
+        reads=("flags",),
     ),
     Metric(
         name="finish_reason_coverage",
@@ -271,6 +299,7 @@ METRICS: Final = (
         definition="Turns whose last step has its finish reason recorded, of the turns with at least one step.",
         unit="turns with a step",
         good_direction=Good.UP,
+        reads=("has_steps", "has_finish_reason"),
     ),
     Metric(
         name="usage_coverage",
@@ -278,6 +307,7 @@ METRICS: Final = (
         definition="Turns in which every model call reports its tokens, of the turns with at least one step.",
         unit="turns with a step",
         good_direction=Good.UP,
+        reads=("has_steps", "usage_complete"),
     ),
     Metric(
         name="call_cut",
@@ -286,6 +316,7 @@ METRICS: Final = (
         unit="model calls",
         good_direction=Good.DOWN,
         view="counted_steps",
+        reads=("finish_class",),
     ),
     Metric(
         name="call_cut_recovered",
@@ -294,6 +325,7 @@ METRICS: Final = (
         unit="cut model calls",
         good_direction=Good.UP,
         view="counted_steps",
+        reads=("finish_class", "is_last"),
     ),
     Metric(
         name="output_at_cap",
@@ -302,6 +334,7 @@ METRICS: Final = (
         unit="model calls",
         good_direction=Good.DOWN,
         view="counted_steps",
+        reads=("used_from",),
     ),
     Metric(
         name="output_against_cap",
@@ -314,6 +347,7 @@ METRICS: Final = (
         good_direction=Good.NEITHER,
         view="counted_steps",
         parts=("max_output_tokens", "used_from"),
+        reads=("max_output_tokens", "used_from"),
     ),
     Metric(
         name="call_refused",
@@ -322,6 +356,7 @@ METRICS: Final = (
         unit="model calls",
         good_direction=Good.DOWN,
         view="counted_steps",
+        reads=("finish_class", "refused"),
     ),
     Metric(
         name="refusal_categories",
@@ -331,6 +366,7 @@ METRICS: Final = (
         good_direction=Good.NEITHER,
         view="counted_steps",
         parts=("refusal_category",),
+        reads=("refused", "refusal_category"),
     ),
     Metric(
         name="call_error",
@@ -339,6 +375,7 @@ METRICS: Final = (
         unit="model calls",
         good_direction=Good.DOWN,
         view="counted_steps",
+        reads=("has_error",),
     ),
     Metric(
         name="call_finish_reasons",
@@ -348,6 +385,7 @@ METRICS: Final = (
         good_direction=Good.NEITHER,
         view="counted_steps",
         parts=("provider", "raw_finish_reason", "finish_reason"),
+        reads=("provider", "raw_finish_reason", "finish_reason"),
     ),
     Metric(
         name="tool_error",
@@ -356,6 +394,7 @@ METRICS: Final = (
         unit="tool calls",
         good_direction=Good.DOWN,
         view="counted_tool_calls",
+        reads=("status",),
     ),
     Metric(
         name="tool_denied",
@@ -364,6 +403,7 @@ METRICS: Final = (
         unit="tool calls",
         good_direction=Good.NEITHER,
         view="counted_tool_calls",
+        reads=("status",),
     ),
     Metric(
         name="tool_unsettled",
@@ -372,6 +412,7 @@ METRICS: Final = (
         unit="tool calls",
         good_direction=Good.DOWN,
         view="counted_tool_calls",
+        reads=("status",),
     ),
 )
 """Every metric; the order is that of the list a person reads."""

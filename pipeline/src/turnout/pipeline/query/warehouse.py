@@ -1,6 +1,6 @@
 """The warehouse: one consistent state of a lake, to be asked in SQL or by filters."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from threading import RLock
@@ -11,10 +11,12 @@ import polars as pl
 from turnout.outcomes.facts import TurnFacts
 from turnout.outcomes.verdict import Verdict
 from turnout.pipeline.codec import decode_turn
+from turnout.pipeline.cubes import CUBES, Cube
 from turnout.pipeline.lake import DataFile, Lake, Snapshot
+from turnout.pipeline.lake.cubing import FOLDER as CUBES_FOLDER
 from turnout.pipeline.lake.files import at_places, ended_within, micros, started_within
-from turnout.pipeline.query.conditions import narrowed
-from turnout.pipeline.query.engine import Engine, resource
+from turnout.pipeline.query.conditions import ALWAYS, columns_of, narrowed
+from turnout.pipeline.query.engine import Engine, cube_files, resource
 from turnout.pipeline.query.errors import QueryError
 from turnout.pipeline.query.filters import Clock, Filters
 from turnout.pipeline.rows import verdict_of
@@ -51,7 +53,9 @@ class Warehouse:
         self._lake = Lake.open(root)
         self._guard = RLock()
         self._snapshot = self._lake.snapshot()
-        self._engine = Engine([f"{self._lake.root}/{table}" for table in TABLES], uniform=self._snapshot.uniform)
+        self._engine = Engine(
+            [f"{self._lake.root}/{folder}" for folder in (*TABLES, CUBES_FOLDER)], uniform=self._snapshot.uniform
+        )
 
     @property
     def root(self) -> str:
@@ -86,6 +90,46 @@ class Warehouse:
         chosen = filters or Filters()
         whole = narrowed(statement, chosen)
         return self._engine.frame(whole.text, {**(parameters or {}), **whole.parameters}, self._files_for(chosen))
+
+    def counted(
+        self,
+        statement: str,
+        parameters: Mapping[str, object],
+        filters: Filters | None,
+        *,
+        view: str,
+        columns: Collection[str],
+    ) -> pl.DataFrame:
+        """The rows of a statement that counts by ``n``, from cubes where the view has one with all that is asked.
+
+        Args:
+            statement: one ``select`` over one counted view.
+            parameters: by name.
+            filters: as for `sql`.
+            view: the counted view.
+            columns: those that the statement reads, besides ``n``.
+        """
+        chosen = filters or Filters()
+        cube, cubes = self.cube_for(view, columns, chosen)
+        if cube is None:
+            return self.sql(statement, parameters, filters)
+        whole = narrowed(statement, chosen, {view: cube})
+        rest = [file for file in self._files(chosen)[cube.table] if file not in cubes]
+        paths = {cube.table: self._paths(cube.table, rest), cube_files(cube): list(cubes.values())}
+        return self._engine.frame(whole.text, {**parameters, **whole.parameters}, paths)
+
+    def cube_for(
+        self, view: str, columns: Collection[str], filters: Filters
+    ) -> tuple[Cube | None, Mapping[DataFile, str]]:
+        """The first cube that knows these columns and stands for some of the files, and where its own files are."""
+        asked = {*columns, *columns_of(view, filters)}
+        for cube in CUBES:
+            if f"counted_{cube.table}" == view and asked <= {*cube.columns, *ALWAYS}:
+                inside = (file for file in self._files(filters)[cube.table] if _inside(file, filters))
+                cubes = self._lake.cubes(cube, inside)
+                if cubes:
+                    return cube, cubes
+        return None, {}
 
     def turns(
         self,
@@ -178,13 +222,16 @@ class Warehouse:
             count *= 4
 
     def _files_for(self, filters: Filters) -> dict[str, list[str]]:
+        return {table: self._paths(table, files) for table, files in self._files(filters).items()}
+
+    def _files(self, filters: Filters) -> dict[str, tuple[DataFile, ...]]:
+        """The files of each table that may hold what the filters let through."""
         snapshot = self._snapshot
         turns = _within(snapshot, filters)
         places = {(file.date, file.group) for file in turns}
-        chosen = {"turns": turns, "ledger": snapshot.files("ledger")}
-        for table in ("steps", "tool_calls"):
-            chosen[table] = at_places(snapshot.files(table), snapshot.files("turns"), places)
-        return {table: self._paths(table, files) for table, files in chosen.items()}
+        every = snapshot.files("turns")
+        children = {table: at_places(snapshot.files(table), every, places) for table in ("steps", "tool_calls")}
+        return {"turns": turns, "ledger": snapshot.files("ledger"), **children}
 
     def _paths(self, table: str, files: Iterable[DataFile]) -> list[str]:
         return [f"{self.root}/{table}/{file.path}" for file in files]
@@ -196,6 +243,15 @@ def _within(snapshot: Snapshot, filters: Filters) -> tuple[DataFile, ...]:
     until = None if filters.until is None else micros(filters.until)
     within = started_within if filters.clock is Clock.STARTED else ended_within
     return tuple(within(snapshot.files("turns"), since, until))
+
+
+def _inside(file: DataFile, filters: Filters) -> bool:
+    """Whether every turn of a file lies in the window, whatever hour it is."""
+    since = None if filters.since is None else micros(filters.since)
+    until = None if filters.until is None else micros(filters.until)
+    anytime = since is None and until is None
+    started = (since is None or file.first >= since) and (until is None or file.last < until)
+    return anytime or (filters.clock is Clock.STARTED and started)
 
 
 def _certain(rows: pl.DataFrame, limit: int, rest_ended: int) -> bool:

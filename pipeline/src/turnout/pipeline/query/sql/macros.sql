@@ -1,3 +1,8 @@
+-- How many turns, model calls or tool calls rows stand for: one each, or more where a cube counts them together.
+create macro counted(n) as cast(coalesce(sum(n), 0) as bigint);
+
+create macro counted_if(condition, n) as cast(coalesce(sum(n) filter (where condition), 0) as bigint);
+
 -- The 95 % Wilson score interval of k of n (Wilson 1927); null where there is nothing to count.
 -- z is the 0.975 quantile of the standard normal distribution.
 create macro wilson_half(k, n) as

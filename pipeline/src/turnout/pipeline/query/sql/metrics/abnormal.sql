@@ -1,8 +1,8 @@
 -- Turns that ended abnormally (budget, length, context overflow, refused, interrupted or error), of all turns.
 select
     columns(lambda name: name in $by),
-    count(*) filter (abnormal) as numerator,
-    count(*) as denominator,
+    counted_if(abnormal, n) as numerator,
+    counted(n) as denominator,
     numerator / denominator as rate,
     wilson_low(numerator, denominator) as low,
     wilson_high(numerator, denominator) as high

@@ -4,7 +4,7 @@ with counted as (
         columns(lambda name: name in $by),
         outcome,
         cause,
-        count(*) as numerator
+        counted(n) as numerator
     from counted_turns
     where abnormal
     group by all

@@ -1,8 +1,8 @@
 -- Model calls cut off by the output-token cap, of the calls with a finish reason.
 select
     columns(lambda name: name in $by),
-    count(*) filter (finish_class = 'length') as numerator,
-    count(*) as denominator,
+    counted_if(finish_class = 'length', n) as numerator,
+    counted(n) as denominator,
     numerator / denominator as rate,
     wilson_low(numerator, denominator) as low,
     wilson_high(numerator, denominator) as high

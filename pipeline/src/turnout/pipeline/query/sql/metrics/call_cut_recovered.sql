@@ -1,8 +1,8 @@
 -- Cut model calls after which the turn went on, of the cut calls.
 select
     columns(lambda name: name in $by),
-    count(*) filter (not is_last) as numerator,
-    count(*) as denominator,
+    counted_if(not is_last, n) as numerator,
+    counted(n) as denominator,
     numerator / denominator as rate,
     wilson_low(numerator, denominator) as low,
     wilson_high(numerator, denominator) as high

@@ -5,7 +5,7 @@ with counted as (
         provider,
         raw_finish_reason,
         finish_reason,
-        count(*) as numerator
+        counted(n) as numerator
     from counted_steps
     group by all
 )

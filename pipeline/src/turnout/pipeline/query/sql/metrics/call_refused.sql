@@ -1,8 +1,8 @@
 -- Model calls that the provider refused, of the calls with a finish reason.
 select
     columns(lambda name: name in $by),
-    count(*) filter (refused) as numerator,
-    count(*) as denominator,
+    counted_if(refused, n) as numerator,
+    counted(n) as denominator,
     numerator / denominator as rate,
     wilson_low(numerator, denominator) as low,
     wilson_high(numerator, denominator) as high

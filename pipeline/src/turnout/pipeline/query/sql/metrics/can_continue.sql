@@ -1,8 +1,8 @@
 -- Abnormal turns that a person can continue, of the abnormal turns.
 select
     columns(lambda name: name in $by),
-    count(*) filter (can_continue) as numerator,
-    count(*) as denominator,
+    counted_if(can_continue, n) as numerator,
+    counted(n) as denominator,
     numerator / denominator as rate,
     wilson_low(numerator, denominator) as low,
     wilson_high(numerator, denominator) as high

@@ -1,8 +1,8 @@
 -- Turns whose conversation no longer fitted the context window, of all turns.
 select
     columns(lambda name: name in $by),
-    count(*) filter (outcome = 'context_overflow') as numerator,
-    count(*) as denominator,
+    counted_if(outcome = 'context_overflow', n) as numerator,
+    counted(n) as denominator,
     numerator / denominator as rate,
     wilson_low(numerator, denominator) as low,
     wilson_high(numerator, denominator) as high

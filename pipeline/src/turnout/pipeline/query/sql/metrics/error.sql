@@ -1,8 +1,8 @@
 -- Turns that failed, of all turns.
 select
     columns(lambda name: name in $by),
-    count(*) filter (outcome = 'error') as numerator,
-    count(*) as denominator,
+    counted_if(outcome = 'error', n) as numerator,
+    counted(n) as denominator,
     numerator / denominator as rate,
     wilson_low(numerator, denominator) as low,
     wilson_high(numerator, denominator) as high

@@ -1,8 +1,8 @@
 -- Turns that completed, or handed back to a person on purpose, of all turns.
 select
     columns(lambda name: name in $by),
-    count(*) filter (outcome in ('completed', 'yielded')) as numerator,
-    count(*) as denominator,
+    counted_if(outcome in ('completed', 'yielded'), n) as numerator,
+    counted(n) as denominator,
     numerator / denominator as rate,
     wilson_low(numerator, denominator) as low,
     wilson_high(numerator, denominator) as high

@@ -3,7 +3,7 @@ with counted as (
     select
         columns(lambda name: name in $by),
         flags,
-        count(*) as turns
+        counted(n) as turns
     from counted_turns
     group by all
 ),

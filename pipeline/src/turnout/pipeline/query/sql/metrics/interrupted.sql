@@ -1,8 +1,8 @@
 -- Turns that died without anybody closing them, of all turns.
 select
     columns(lambda name: name in $by),
-    count(*) filter (outcome = 'interrupted') as numerator,
-    count(*) as denominator,
+    counted_if(outcome = 'interrupted', n) as numerator,
+    counted(n) as denominator,
     numerator / denominator as rate,
     wilson_low(numerator, denominator) as low,
     wilson_high(numerator, denominator) as high

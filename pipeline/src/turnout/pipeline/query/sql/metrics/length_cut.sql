@@ -1,8 +1,8 @@
 -- Turns whose answer was cut off by the output-token cap, of all turns.
 select
     columns(lambda name: name in $by),
-    count(*) filter (outcome = 'length') as numerator,
-    count(*) as denominator,
+    counted_if(outcome = 'length', n) as numerator,
+    counted(n) as denominator,
     numerator / denominator as rate,
     wilson_low(numerator, denominator) as low,
     wilson_high(numerator, denominator) as high

@@ -3,7 +3,7 @@ with counted as (
     select
         columns(lambda name: name in $by),
         outcome,
-        count(*) as numerator
+        counted(n) as numerator
     from counted_turns
     group by all
 )

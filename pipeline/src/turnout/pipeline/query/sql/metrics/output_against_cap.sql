@@ -4,10 +4,10 @@ with counted as (
     select
         columns(lambda name: name in $by),
         max_output_tokens,
-        least(1.0, floor(20 * output_tokens / max_output_tokens) / 20) as used_from,
-        count(*) as numerator
+        used_from,
+        counted(n) as numerator
     from counted_steps
-    where max_output_tokens > 0 and output_tokens is not null
+    where used_from is not null
     group by all
 )
 select

@@ -3,7 +3,7 @@ with counted as (
     select
         columns(lambda name: name in $by),
         refusal_category,
-        count(*) as numerator
+        counted(n) as numerator
     from counted_steps
     where refused
     group by all

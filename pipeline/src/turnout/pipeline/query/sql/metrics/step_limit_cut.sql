@@ -1,8 +1,8 @@
 -- Turns that their step limit cut, of the turns with a step limit.
 select
     columns(lambda name: name in $by),
-    count(*) filter (budget_kind = 'steps') as numerator,
-    count(*) as denominator,
+    counted_if(budget_kind = 'steps', n) as numerator,
+    counted(n) as denominator,
     numerator / denominator as rate,
     wilson_low(numerator, denominator) as low,
     wilson_high(numerator, denominator) as high

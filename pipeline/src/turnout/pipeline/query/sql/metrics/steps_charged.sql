@@ -5,7 +5,7 @@ with counted as (
         columns(lambda name: name in $by),
         limit_steps,
         steps_charged,
-        count(*) as numerator
+        counted(n) as numerator
     from counted_turns
     where steps_charged is not null
     group by all

@@ -2,8 +2,8 @@
 select
     columns(lambda name: name in $by and name != 'tool'),
     used.tool as tool,
-    count(*) filter (abnormal) as numerator,
-    count(*) as denominator,
+    counted_if(abnormal, n) as numerator,
+    counted(n) as denominator,
     numerator / denominator as rate,
     wilson_low(numerator, denominator) as low,
     wilson_high(numerator, denominator) as high

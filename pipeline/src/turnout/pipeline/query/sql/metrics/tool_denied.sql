@@ -1,8 +1,8 @@
 -- Tool calls that were denied, of the settled calls.
 select
     columns(lambda name: name in $by),
-    count(*) filter (status = 'denied') as numerator,
-    count(*) as denominator,
+    counted_if(status = 'denied', n) as numerator,
+    counted(n) as denominator,
     numerator / denominator as rate,
     wilson_low(numerator, denominator) as low,
     wilson_high(numerator, denominator) as high

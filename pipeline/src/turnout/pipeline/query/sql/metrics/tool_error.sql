@@ -1,8 +1,8 @@
 -- Tool calls that failed, of the settled calls.
 select
     columns(lambda name: name in $by),
-    count(*) filter (status = 'error') as numerator,
-    count(*) as denominator,
+    counted_if(status = 'error', n) as numerator,
+    counted(n) as denominator,
     numerator / denominator as rate,
     wilson_low(numerator, denominator) as low,
     wilson_high(numerator, denominator) as high

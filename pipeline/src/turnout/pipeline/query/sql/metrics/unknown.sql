@@ -1,8 +1,8 @@
 -- Turns of which nobody recorded how they ended, of all turns.
 select
     columns(lambda name: name in $by),
-    count(*) filter (outcome = 'unknown') as numerator,
-    count(*) as denominator,
+    counted_if(outcome = 'unknown', n) as numerator,
+    counted(n) as denominator,
     numerator / denominator as rate,
     wilson_low(numerator, denominator) as low,
     wilson_high(numerator, denominator) as high

@@ -1,6 +1,7 @@
 -- Every turn once, with the columns that metrics group by.
 --   counted_at  when the turn counts from: its start, else its first receipt
 --   over_at     when it was over: its end, else its last sign of life
+--   n           how many turns the row stands for
 select
     *,
     coalesce(started_at, received_at) as counted_at,
@@ -10,5 +11,8 @@ select
     last_tool as tool,
     last_step as step,
     last_max_output_tokens as cap,
-    'all' as everything
+    steps > 0 as has_steps,
+    last_raw_finish_reason is not null or last_finish_reason is not null as has_finish_reason,
+    'all' as everything,
+    1 as n
 from turns

@@ -1,0 +1,66 @@
+"""The cubes of files: made when a large file is written, read instead of it.
+
+A cube lies beside the lake's tables under a name made from its file, so it needs no commit: it is there or it is not, and where it is
+not the file itself is read.
+"""
+
+import io
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import polars as pl
+
+from turnout.pipeline.cubes import CUBES, Cube
+from turnout.pipeline.lake.files import DataFile
+from turnout.pipeline.lake.store import FolderStore
+
+FOLDER: Final = "_cubes"
+"""Where cubes are, below the root of the lake."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cubing:
+    """When a cube is worth its file: from so many rows on, and if it has at most such a share of them."""
+
+    rows: int = 4096
+    share: float = 0.25
+
+
+def path_of(cube: Cube, file: str) -> str:
+    """The path of the cube of a file, below `FOLDER`."""
+    return f"{cube.name}/{file}"
+
+
+def write_cubes(store: FolderStore, table: str, path: str, frame: pl.DataFrame, worth: Cubing) -> None:
+    """Make the cubes of a file that is about to be committed."""
+    if frame.height < worth.rows:
+        return
+    for cube in CUBES:
+        if cube.table == table:
+            counted = cube.rows(frame)
+            if counted.height <= worth.share * frame.height:
+                buffer = io.BytesIO()
+                counted.write_parquet(buffer, compression="zstd", compression_level=1)
+                store.put(FOLDER, path_of(cube, path), buffer.getvalue())
+
+
+class CubeFiles:
+    """Knows which files have which cubes; looks at each file once, for its cubes are there before it is."""
+
+    def __init__(self, store: FolderStore) -> None:
+        self._store = store
+        self._known: dict[tuple[str, str], bool] = {}
+
+    def of(self, cube: Cube, files: Iterable[DataFile]) -> dict[DataFile, str]:
+        """The local paths of the cubes of those files that have this one."""
+        return {
+            file: self._store.local(FOLDER, path_of(cube, file.path)) for file in files if self._has(cube, file.path)
+        }
+
+    def _has(self, cube: Cube, path: str) -> bool:
+        key = cube.name, path
+        if key not in self._known:
+            self._known[key] = Path(self._store.local(FOLDER, path_of(cube, path))).exists()
+        return self._known[key]
