@@ -1,15 +1,16 @@
 """Running the tool calls of one step."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from turnout.outcomes.decide import CLIENT_YIELD, PERMISSION_YIELD
 from turnout.outcomes.facts import ToolCall, ToolStatus
 from turnout.runtime.agent import Agent
 from turnout.runtime.log import CallLog, StepLog
 from turnout.runtime.messages import CallRequest
-from turnout.runtime.race import Cut, Finished, race_abort
+from turnout.runtime.race import Cut, Finished, held, race_abort
 from turnout.runtime.stop import StopLatch
 from turnout.runtime.tools import (
     Approved,
@@ -44,7 +45,7 @@ class Calls:
             self._settle(request, log) if left is None or place < left else self._deny(log)
             for place, (request, log) in enumerate(zip(requests, logs, strict=True))
         ]
-        return list(await asyncio.gather(*runs))
+        return await _side_by_side(runs)
 
     def leave(self, requests: Sequence[CallRequest], step: StepLog) -> None:
         """Record calls that are never run, because the step ended before they could be."""
@@ -98,8 +99,20 @@ class Calls:
             await asyncio.shield(cut.work_ended)
             log.stands(CUT_SHORT)
 
-        self.works.append(asyncio.create_task(told()))
+        self.works.append(held(asyncio.create_task(told())))
         return CallEnd(status=ToolStatus.RUNNING)
+
+
+async def _side_by_side(runs: Sequence[Coroutine[Any, Any, CallEnd]]) -> list[CallEnd]:
+    """All of them to their ends; where one breaks the loop, the others are ended before that is known."""
+    tasks = [asyncio.create_task(run) for run in runs]
+    try:
+        return list(await asyncio.gather(*tasks))
+    except BaseException:
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+        raise
 
 
 async def _run(tool: Tool, context: ToolContext, log: CallLog) -> CallEnd:

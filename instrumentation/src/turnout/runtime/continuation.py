@@ -40,7 +40,7 @@ def next_turn(
         limits=limits or last.facts.limits or Limits(),
         attended=last.facts.attended,
         conversation_id=last.facts.conversation_id,
-        continues=last.root_turn_id if _is_continued(last) else None,
+        continues=last.turn_id if _is_continued(last) else None,
     )
 
 

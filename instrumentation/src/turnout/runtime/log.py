@@ -48,6 +48,8 @@ class TurnLog:
 
     def step(self, *, model: str, provider: str, api: str | None, max_output_tokens: int | None) -> "StepLog":
         """A step begins: its first request goes out now."""
+        if self._steps:
+            self._steps[-1].close()
         record = self._record.step(model=model, provider=provider, api=api, max_output_tokens=max_output_tokens)
         facts = Step(
             index=len(self._steps) + 1,
@@ -90,6 +92,10 @@ class TurnLog:
         now = self._clock.now()
         claim = Claim(by=Layer.RUNTIME, reason=reason, status=status, at=now, seq=self._next())
         self._keep(claims=(*self._facts.claims, claim), ended_at=now, open=False)
+
+    def current(self) -> TurnRecord:
+        """The record, to be the current one while the turn runs."""
+        return self._record
 
     def tell(self) -> None:
         """Hand the facts on."""

@@ -14,6 +14,8 @@ from turnout.runtime.stop import StopLatch
 
 T = TypeVar("T")
 
+_HELD: set[asyncio.Task[Any]] = set()
+
 
 class Work(Protocol):
     """Something outside the event loop that goes on when nobody waits for it, as a process does."""
@@ -61,7 +63,14 @@ async def race_abort(
         alarm.cancel()
     if task.done():
         return Finished(await task)
-    return Cut(asyncio.create_task(_ended(task, work)))
+    return Cut(held(asyncio.create_task(_ended(task, work))))
+
+
+def held(task: asyncio.Task[T]) -> asyncio.Task[T]:
+    """Keep a task until it is done, whoever forgets it: the event loop alone would not."""
+    _HELD.add(task)
+    task.add_done_callback(_HELD.discard)
+    return task
 
 
 async def _ended(task: asyncio.Task[Any], work: Work | None) -> None:

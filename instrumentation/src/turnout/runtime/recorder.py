@@ -3,6 +3,7 @@
 Nothing of a recorder may raise or wait.
 """
 
+from types import TracebackType
 from typing import Protocol
 
 from turnout.outcomes.facts import (
@@ -83,7 +84,13 @@ class StepRecord(Protocol):
 
 
 class TurnRecord(Protocol):
-    """The record of one turn."""
+    """The record of one turn; inside its ``with`` block it is the current one, to which turns that its tools start belong."""
+
+    def __enter__(self) -> object: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
 
     def step(
         self,

@@ -14,6 +14,12 @@ class _Silent:
     def __call__(self, *_: Any, **__: Any) -> Self:
         return self
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
 
 SILENT: Final = cast("Recorder", _Silent())
 """Keeps nothing."""

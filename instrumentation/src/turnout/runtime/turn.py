@@ -13,6 +13,7 @@ from turnout.runtime.log import TurnLog
 from turnout.runtime.loop import Loop
 from turnout.runtime.messages import Message, UserMessage
 from turnout.runtime.model import ModelError
+from turnout.runtime.race import held
 from turnout.runtime.recorder import Recorder, TurnRecord
 from turnout.runtime.request import Seam
 from turnout.runtime.silent import SILENT
@@ -52,7 +53,7 @@ class Turn:
     def __init__(self, loop: Loop, controls: Controls) -> None:
         self._loop = loop
         self._controls = controls
-        self._task = asyncio.create_task(self._run())
+        self._task = held(asyncio.create_task(self._run()))
 
     def stop(self, stop: StopRequest, by: Requester = Requester.USER) -> bool:
         """Ask the turn to stop; False when it is over."""
@@ -75,7 +76,8 @@ class Turn:
 
     async def _run(self) -> TurnResult:
         try:
-            decision = await self._loop.run()
+            with self._loop.log.current():
+                decision = await self._loop.run()
         finally:
             self._controls.stop.close()
             unread = self._controls.inbox.close()
