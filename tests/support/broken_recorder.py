@@ -21,6 +21,12 @@ class Breaking:
     def __exit__(self, *_: object) -> None:
         pass
 
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        pass
+
 
 class BrokenHandles(Recorder):
     """Opens turns whose handles raise at everything that is said to them."""

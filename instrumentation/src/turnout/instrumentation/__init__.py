@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from turnout.instrumentation.file import FileSink
+    from turnout.instrumentation.integrations.default import default_recorder
+    from turnout.instrumentation.integrations.everything import instrument, uninstrument
+    from turnout.instrumentation.integrations.functions import recorded
     from turnout.instrumentation.losses import LOSSES, Losses
     from turnout.instrumentation.otel import OtelSink
     from turnout.instrumentation.otlp import otlp_sink
@@ -37,7 +40,11 @@ __all__ = [
     "TurnHandle",
     "Usage",
     "current_turn",
+    "default_recorder",
+    "instrument",
     "otlp_sink",
+    "recorded",
+    "uninstrument",
 ]
 
 _HERE: Final = "turnout.instrumentation"
@@ -58,7 +65,11 @@ _MODULES: Final = {
     "TurnHandle": f"{_HERE}.turn",
     "Usage": "turnout.outcomes.facts",
     "current_turn": f"{_HERE}.turn",
+    "default_recorder": f"{_HERE}.integrations.default",
+    "instrument": f"{_HERE}.integrations.everything",
     "otlp_sink": f"{_HERE}.otlp",
+    "recorded": f"{_HERE}.integrations.functions",
+    "uninstrument": f"{_HERE}.integrations.everything",
 }
 
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 from turnout.instrumentation.failures import type_name
 from turnout.instrumentation.integrations.default import default_recorder
 from turnout.instrumentation.integrations.patching import Patches
-from turnout.instrumentation.integrations.support import Calls, Quiet, field, usage, whole
+from turnout.instrumentation.integrations.support import Calls, Quiet, field, in_scope, usage, whole
 from turnout.instrumentation.recorder import Recorder
 from turnout.instrumentation.steps import StepHandle
 from turnout.instrumentation.texts import text
@@ -154,7 +154,7 @@ class _Listening:
         run = self.quiet(self._open, runner, kwargs)
         events = original(runner, *args, **kwargs)
         try:
-            async for event in events:
+            async for event in in_scope(events, run.turn if run is not None else None, self.quiet):
                 if run is not None:
                     self.quiet(run.saw, event)
                 yield event

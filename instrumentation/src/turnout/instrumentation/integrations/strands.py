@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 from turnout.instrumentation.failures import type_name
 from turnout.instrumentation.integrations.default import default_recorder
 from turnout.instrumentation.integrations.patching import Patches
-from turnout.instrumentation.integrations.support import Calls, Quiet, field, usage, whole
+from turnout.instrumentation.integrations.support import Calls, Quiet, field, in_scope, usage, whole
 from turnout.instrumentation.recorder import Recorder
 from turnout.instrumentation.steps import StepHandle
 from turnout.instrumentation.turn import TurnHandle
@@ -168,7 +168,7 @@ class _Listening:
         run = self._quiet(self._open, agent, kwargs)
         events = original(agent, *args, **kwargs)
         try:
-            async for event in events:
+            async for event in in_scope(events, run.turn if run is not None else None, self._quiet):
                 if run is not None:
                     self._quiet(run.saw, event)
                 yield event

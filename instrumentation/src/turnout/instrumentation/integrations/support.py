@@ -1,11 +1,12 @@
 """What the integrations share: hooks that cannot fail their host, and readers of objects that are not ours."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from typing import Any, ParamSpec, TypeVar
 
 from turnout.instrumentation.losses import Losses
 from turnout.instrumentation.steps import StepHandle
 from turnout.instrumentation.tools import ToolHandle
+from turnout.instrumentation.turn import TurnHandle
 from turnout.outcomes.facts import Usage
 
 P = ParamSpec("P")
@@ -26,6 +27,20 @@ class Quiet:
         except Exception as fault:  # noqa: BLE001 - a fault of ours never changes the host's turn
             self._losses.fault(f"{self._framework} integration", fault)
             return None
+
+
+async def in_scope(items: AsyncGenerator[T, None], turn: TurnHandle | None, quiet: Quiet) -> AsyncGenerator[T, None]:
+    """The items of a generator, with the turn current while the generator works, and not while its consumer does."""
+    while True:
+        scope = quiet(turn.enter) if turn is not None else None
+        try:
+            item = await anext(items)
+        except StopAsyncIteration:
+            return
+        finally:
+            if scope is not None:
+                quiet(scope.leave)
+        yield item
 
 
 class Calls:
