@@ -4,7 +4,6 @@ from datetime import datetime
 from pathlib import Path
 
 from synthetic_turns import synthetic_turns
-
 from turnout.pipeline.lake import Lake
 from turnout.pipeline.rows import ClassifiedTurn, classified
 
