@@ -211,6 +211,14 @@ OFFERS: dict[str, tuple[Seen, View]] = {
         over(failed=True, interrupted=True),
         View(notice=Notice.ERROR, can_continue=False, can_regenerate=True, suggestions=False),
     ),
+    "answered by a call whose end nobody recorded": (
+        over(ToolPart(), finish_time=1, resumable=Resumable.NO),
+        View(notice=Notice.NONE, can_continue=False, can_regenerate=False, suggestions=False),
+    ),
+    "dead in the middle of a call": (
+        over(RUNNING_READ),
+        View(notice=Notice.INTERRUPTED, can_continue=True, can_regenerate=True, suggestions=False),
+    ),
     "ended, nobody knows how": (
         over(),
         View(notice=Notice.NONE, can_continue=False, can_regenerate=True, suggestions=False),

@@ -37,7 +37,10 @@ class ToolPart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metadata:
-    """What a transcript keeps of a turn's end, always written as one; all absent while the turn has not ended."""
+    """What a transcript keeps of a turn's end, always written as one; all absent while the turn has not ended.
+
+    ``resumable`` is there where a verdict wrote it, which older transcripts have not.
+    """
 
     finish_time: Instant | None = None
     interrupted: bool | None = None
@@ -137,7 +140,9 @@ Shows: TypeAlias = Callable[[Seen], bool]
 
 
 def _interrupted(seen: Seen) -> bool:
-    return bool(seen.metadata.interrupted) or any(map(abandoned, seen.tools))
+    """What the metadata says; an abandoned call speaks for itself only where no verdict has looked at it."""
+    judged = seen.metadata.resumable is not None
+    return bool(seen.metadata.interrupted) or (not judged and any(map(abandoned, seen.tools)))
 
 
 NOTICES: tuple[tuple[Notice, Shows], ...] = (
