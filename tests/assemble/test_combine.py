@@ -48,6 +48,10 @@ PARTS = {
         part(step(1, 10, call(16)), step(2, 20), step(3, 30)),
         open_part(Step(index=1, tool_calls=(call(26),))),
     ),
+    "a tool call alone that lends its times to a step": (
+        part(step(1, 10, call(16)), step(2, 20), step(3, 30)),
+        open_part(Step(index=1, started_at=26, ended_at=27, tool_calls=(call(26),))),
+    ),
     "a tool call under the wrong step": (part(step(1, 10, call(16), call(26)), step(3, 30)), open_part(step(1, 20))),
     "no step at all": (part(*WHOLE.steps), part()),
 }

@@ -66,7 +66,7 @@ def serve(tmp_path: Path) -> Iterator[ServeFixture]:
     running: list[Service] = []
 
     def started(lake: str = "lake", **options: Any) -> Service:
-        given = {"port": 0, "grpc_port": None, "pace": HASTY} | options
+        given: dict[str, Any] = {"port": 0, "grpc_port": None, "pace": HASTY, **options}
         service = Service(str(tmp_path / lake), Options(**given))
         service.start()
         running.append(service)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import grpc
 import pytest
@@ -99,7 +100,8 @@ def refusal(door: Door, payload: bytes, token: str = "") -> tuple[grpc.StatusCod
         door.call(payload, token=token)
     failed = caught.value
     assert isinstance(failed, grpc.Call)
-    details = [value for key, value in failed.trailing_metadata() or () if key == "grpc-status-details-bin"]
+    trailing: list[Any] = list(failed.trailing_metadata() or ())
+    details = [value for key, value in trailing if key == "grpc-status-details-bin"]
     return failed.code(), Status.FromString(details[0]) if details else Status()
 
 

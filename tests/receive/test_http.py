@@ -4,7 +4,7 @@ import gzip
 import json
 import socket
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import pytest
@@ -12,6 +12,7 @@ from google.rpc.status_pb2 import Status  # type: ignore[import-untyped]  # it p
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 
 from receiving import NOW, Door, OpenDoor, export
+from serving import wait_for
 from turnout.pipeline.receive.access import Access, Token
 from turnout.pipeline.receive.bodies import Body, Encoding, Signal
 from turnout.pipeline.receive.counters import Count
@@ -283,7 +284,7 @@ def test_a_sender_that_leaves_holds_nothing(open_door: OpenDoor) -> None:
         with started(door) as stream:
             stream.sendall(b"abc")
     assert door.post(GOOD)[0] == 200
-    settle(lambda: door.memory.in_flight == 0)
+    wait_for(lambda: door.memory.in_flight == 0)
     assert door.journal.last == 1
 
 
@@ -295,11 +296,3 @@ def test_a_thousand_open_connections_leave_room_for_one_more(open_door: OpenDoor
     assert door.post(GOOD)[0] == 200
     for stream in streams:
         stream.close()
-
-
-def settle(true: Callable[[], bool]) -> None:
-    """Wait until something that happens elsewhere has happened; a test that never gets there is ended by the run."""
-    import time
-
-    while not true():
-        time.sleep(0.01)

@@ -6,10 +6,12 @@ import shutil
 from pathlib import Path
 
 import pytest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from otlp_corpus import requests
 from receiving import export
-from serving import ServeFixture, facts, post, post_line, rows
+from serving import ServeFixture, facts, post, post_line, rows, wait_for
+from turnout.outcomes.facts import TurnFacts
 from turnout.pipeline.assemble import SECOND, Pace
 from turnout.pipeline.dialects import turns_from
 from turnout.pipeline.importers import KINDS
@@ -26,7 +28,7 @@ FILES = sorted(HANDED.glob("*.jsonl"))
 
 
 def imported(lake: Path, path: Path) -> None:
-    turns = [item for item in KINDS["otlp"].read(path) if type(item).__name__ == "TurnFacts"]
+    turns = [item for item in KINDS["otlp"].read(path) if isinstance(item, TurnFacts)]
     Lake.open(str(lake)).write([classified(turn, 1) for turn in turns])
 
 
@@ -105,10 +107,8 @@ def whole(body: bytes) -> range:
     return range(len(export_of(body).resource_spans[0].scope_spans[0].spans))
 
 
-def export_of(body: bytes):  # noqa: ANN201 - a class of the library's own
-    request = export()
-    request.ParseFromString(body)
-    return request
+def export_of(body: bytes) -> ExportTraceServiceRequest:
+    return ExportTraceServiceRequest.FromString(body)
 
 
 def part(body: bytes, wanted: list[int]) -> bytes:
@@ -131,19 +131,14 @@ def test_a_turn_that_never_ends_is_interrupted_after_the_quiet_time(serve: Serve
     service = serve()
     post(service, part(request.body, [n for n in spans if n not in heads]))
     assert service.drain()
-    wait_for(lambda: {row["outcome"] for row in rows(tmp_path / "lake")} == {"interrupted"})
+    assert service.drain(quiet=True)
+    found = rows(tmp_path / "lake")
+    assert [row["open"] for row in found] == [True] * len(heads)
+    assert "interrupted" in {row["outcome"] for row in found}
     assert service.counters.count(Count.TURNS_QUIET) == len(heads)
     post(service, part(request.body, heads))
     assert service.drain()
     assert facts(tmp_path / "lake") == expected(1)
-
-
-def wait_for(true: object) -> None:
-    import time
-
-    assert callable(true)
-    while not true():
-        time.sleep(0.02)
 
 
 def test_a_folder_lake_holds_its_journal(serve: ServeFixture, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """A whole receiver over a lake of its own, and what came into the lake."""
 
 import json
+import time
 import urllib.request
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -52,3 +53,11 @@ def facts(lake: Path) -> dict[str, object]:
     """The facts of every turn of a lake, by id."""
     ids = Warehouse(str(lake)).sql("select turn_id from turn_segments", {})["turn_id"].to_list()
     return dict(Lake.open(str(lake)).facts(ids))
+
+
+def wait_for(true: Callable[[], bool], seconds: float = 120.0) -> None:
+    """Wait until something that happens elsewhere has happened; never so long that a run hangs."""
+    deadline = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < deadline, "waited for something that does not happen"
+        time.sleep(0.01)

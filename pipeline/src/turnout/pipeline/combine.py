@@ -38,7 +38,9 @@ def _numbers(steps: Iterable[Step]) -> _Numbers:
 
 def _identity(step: Step) -> _Identity | None:
     """What tells a request from another; None for a step that only holds tool calls whose request is not here."""
-    return None if step.started_at is None else (step.started_at, step.ended_at or 0, step.message_id or "")
+    if step.started_at is None or replace(step, index=None, started_at=None, ended_at=None, tool_calls=()) == Step():
+        return None
+    return (step.started_at, step.ended_at or 0, step.message_id or "")
 
 
 def _renumbered(turn: TurnFacts, numbers: _Numbers) -> TurnFacts:

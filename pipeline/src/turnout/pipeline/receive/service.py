@@ -23,7 +23,7 @@ from turnout.pipeline.receive.exposition import exposition
 from turnout.pipeline.receive.grpc import GrpcListener
 from turnout.pipeline.receive.http import HttpApp, Timeouts
 from turnout.pipeline.receive.intake import QUEUE_BYTES, Intake
-from turnout.pipeline.receive.journal import Journal, journal_id
+from turnout.pipeline.receive.journal import SEGMENT_BYTES, Journal, journal_id
 from turnout.pipeline.receive.listener import Listener, Tls
 from turnout.pipeline.receive.memory import MEMORY_BYTES, Memory
 from turnout.pipeline.receive.state import read_state
@@ -61,6 +61,7 @@ class Options:
     port: int = HTTP_PORT
     grpc_port: int | None = GRPC_PORT
     journal: Path | None = None
+    segment_bytes: int = SEGMENT_BYTES
     access: Access = field(default_factory=Access)
     tls: Tls | None = None
     insecure: bool = False
@@ -166,7 +167,7 @@ class Service:
         self.lake.prepare()
         name = journal_id(self.folder)
         held = max(self.lake.position(name) or 0, read_state(self.folder).position)
-        journal = Journal(self.folder, after=held, reached=options.reached)
+        journal = Journal(self.folder, after=held, segment_bytes=options.segment_bytes, reached=options.reached)
         self._closers.append(journal.close)
         self.counters.journal = name
         self.counters.restore(self.folder)
