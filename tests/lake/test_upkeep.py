@@ -1,6 +1,7 @@
 """Looking after a lake: what is deleted and when, what is forgotten, what is kept, and whether all adds up."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -148,6 +149,18 @@ def test_a_wrong_value_is_found(root: str, column: str, value: object, words: st
     lake = lake_of(root, [Sketch(turn_id="t")])
     rewrite(root, "turns", lambda frame: frame.with_columns(pl.lit(value).alias(column)))
     assert words in {problem.what for problem in lake.verify()}
+
+
+def test_turns_of_an_older_classifier_are_decided_again(root: str, rows: Rows) -> None:
+    """All of them, from their stored facts; the others stay as they are."""
+    lake = Lake.open(root)
+    turns = [stored(sketch) for sketch in EXAMPLE]
+    older = [replace(turn, verdict=replace(turn.verdict, classifier_version="0", rule="old")) for turn in turns[:9]]
+    lake.write([*older, *turns[9:]])
+    assert lake.reclassify() == 9
+    assert rows(lake, "turns")["classifier_version"].unique().to_list() == [turns[0].verdict.classifier_version]
+    assert list(lake.verify()) == []
+    assert lake.reclassify() == 0
 
 
 def test_a_missing_file_is_found(root: str) -> None:

@@ -11,7 +11,7 @@ _DAYS = click.IntRange(1)
 
 @click.group()
 def command() -> None:
-    """Look after the lake: status, compact, retain, forget, verify."""
+    """Look after the lake: status, compact, retain, forget, reclassify, verify."""
 
 
 @command.command()
@@ -90,6 +90,15 @@ def forget(*, conversation: str | None, user: str | None, now: bool, lake: str) 
     swept = opened.sweep(grace=0) if now else opened.sweep()
     left = "no file holds them any more" if not swept.waiting else f"{swept.waiting} old files wait for their hour"
     click.echo(f"took out {gone} turns; {left}")
+
+
+@command.command()
+@options.lake
+def reclassify(*, lake: str) -> None:
+    """Decide the turns again that another version of the classifier decided, from their stored facts."""
+    from turnout.pipeline.lake import Lake
+
+    click.echo(f"decided {Lake.open(lake).reclassify()} turns again")
 
 
 @command.command()

@@ -175,6 +175,17 @@ class Lake:
                 gone += self._alone(partial(upkeep.forget, column=column, value=value))
         return gone
 
+    def reclassify(self) -> int:
+        """Decide the turns again that another version of the classifier decided, from their stored facts; says how many.
+
+        Raises:
+            LakeError: when the lake cannot be written.
+        """
+        total = 0
+        while decided := self._alone(upkeep.reclassify):
+            total += decided
+        return total
+
     def verify(self) -> Iterator[Problem]:
         """Count everything again and give what does not add up; reads the whole lake, one group of files at a time."""
         return verify(self._store)

@@ -1,13 +1,19 @@
 """Looking after a lake: merging files, keeping by age, forgetting a person."""
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 import polars as pl
 
+from turnout.outcomes.classify import CLASSIFIER_VERSION
 from turnout.pipeline.lake.compaction import Target, mergers, places_of
 from turnout.pipeline.lake.tables import CHILDREN, Tables
 from turnout.pipeline.lake.upsert import Place, plan_removal
 from turnout.pipeline.lake.writing import Writer, ids_of
+from turnout.pipeline.rows import classified
+
+BATCH: Final = 2000
+"""How many turns are decided again in one change."""
 
 
 def compact(writer: Writer, target: Target) -> int:
@@ -67,16 +73,32 @@ def forget(writer: Writer, column: str, value: str) -> int:
         ConflictError: when another writer committed meanwhile.
     """
     writer.tables.settle()
-    ids = _ids_with(writer.tables, column, value)
+    ids = _ids_where(writer.tables, pl.col(column) == value)
     if ids:
         writer.change(plan_removal(ids, writer.stored(ids)))
     return len(ids)
 
 
-def _ids_with(tables: Tables, column: str, value: str) -> set[str]:
+def reclassify(writer: Writer) -> int:
+    """Decide the turns again that another version of the classifier decided; says how many, at most `BATCH` in one go.
+
+    Raises:
+        ConflictError: when another writer committed meanwhile.
+    """
+    writer.tables.settle()
+    ids = _ids_where(writer.tables, pl.col("classifier_version") != CLASSIFIER_VERSION, BATCH)
+    stored = writer.stored(ids)
+    turns = [classified(stored[turn_id].facts(), stored[turn_id].received_at) for turn_id in ids]
+    return writer.write(turns, None).replaced if turns else 0
+
+
+def _ids_where(tables: Tables, condition: pl.Expr, limit: int | None = None) -> set[str]:
+    """The turns of which a condition holds, or so many of them."""
     found: set[str] = set()
     for file in tables.turns.files():
         path = tables.store.local("turns", file.path)
-        rows = pl.scan_parquet(path, hive_partitioning=False).filter(pl.col(column) == value).select("turn_id")
-        found.update(rows.collect()["turn_id"])
+        rows = pl.scan_parquet(path, hive_partitioning=False).filter(condition).select("turn_id")
+        found.update((rows if limit is None else rows.head(limit - len(found))).collect()["turn_id"])
+        if limit is not None and len(found) >= limit:
+            break
     return found
