@@ -144,3 +144,27 @@ def test_an_empty_lake_answers_every_command(tmp_path: Path) -> None:
     assert call("doctor", "--lake", lake).exit_code == 0
     assert call("report", "--lake", lake, "--out", str(tmp_path / "report")).exit_code == 0
     assert not Path(lake).exists()
+
+
+def test_a_lake_is_looked_after_by_command(tmp_path: Path) -> None:
+    """Status, compact, verify, forget, retain, reclassify: each says what it did."""
+    lake = lake_of(str(tmp_path / "lake"), EXAMPLE).root
+    tables = {row["table"]: row["rows"] for row in rows(call("lake", "status", "--lake", lake))}
+    assert tables == {"turns": 16, "steps": 48, "tool_calls": 34, "ledger": 0}
+    assert call("lake", "compact", "--lake", lake).stdout.startswith("merged 0 groups of files; deleted 0 files")
+    assert call("lake", "verify", "--lake", lake).stdout == "everything adds up\n"
+    assert call("lake", "reclassify", "--lake", lake).stdout == "decided 0 turns again\n"
+    forgotten = call("lake", "forget", "--conversation", "c", "--now", "--lake", lake).stdout
+    assert forgotten == "took out 2 turns; no file holds them any more\n"
+    assert call("lake", "retain", "--days", "1", "--lake", lake).stdout.startswith("took out 14 turns of before ")
+    assert call("lake", "forget", "--lake", lake).exit_code == 2
+
+
+def test_a_lake_that_does_not_add_up_is_an_error(tmp_path: Path) -> None:
+    """Exit status 1, and a line for each thing that is wrong."""
+    lake = lake_of(str(tmp_path / "lake"), EXAMPLE).root
+    for path in Path(lake, "steps").rglob("date=2026-01-06/*.parquet"):
+        path.unlink()
+    result = call("lake", "verify", "--lake", lake)
+    assert result.exit_code == 1
+    assert "1 x a file of steps cannot be read" in result.stdout
