@@ -4,12 +4,23 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from turnout.outcomes.facts import Claim, Layer, Limits, TurnFacts
 from turnout.outcomes.verdict import Outcome
 from turnout.pipeline.analysis.budget import ENDS, End, Limit
-from turnout.pipeline.budgets import budget, ends, frame
+from turnout.pipeline.budgets import (
+    Continued,
+    budget,
+    chain_ends,
+    continued,
+    curve_points,
+    ends,
+    frame,
+    strata,
+    stratum_curves,
+)
 from turnout.pipeline.importers import KINDS
 from turnout.pipeline.lake import Lake
 from turnout.pipeline.query import Warehouse
@@ -126,3 +137,36 @@ def test_a_cap_on_real_runs_leaves_the_curve_below_it(tmp_path: Path) -> None:
     _, cut = budget(stored(tmp_path / "cut", [capped(turn, 40) for turn in turns]), Limit.STEPS, values)
     assert [row.finished for row in cut] == pytest.approx([row.finished for row in whole])
     assert [row.estimable for row in cut] == [True, True, True]
+
+
+def test_chains_reach_past_the_budget_of_a_turn(tmp_path: Path) -> None:
+    """A cut turn and the one that continues it are one chain with the steps of both."""
+    sketches = [
+        Sketch(turn_id="cut", outcome=Outcome.BUDGET, steps=5, limit_steps=5),
+        Sketch(turn_id="more", continues="cut", steps=3, limit_steps=5),
+        Sketch(turn_id="alone", steps=2, limit_steps=5),
+        Sketch(turn_id="left", outcome=Outcome.BUDGET, steps=5, limit_steps=5),
+    ]
+    warehouse = Warehouse(lake_of(str(tmp_path / "lake"), sketches).root)
+    chained = chain_ends(warehouse)
+    points = curve_points(chained)
+    assert (chained.n, chained.counts.times.tolist(), chained.counts.cut.tolist()) == (3, [2, 5, 8], [0, 1, 0])
+    assert points["candidate"].to_list() == [2, 5, 8]
+    assert points["finished"].to_list() == pytest.approx([1 / 3, 1 / 3, 1.0])
+    assert continued(warehouse, Limit.STEPS) == Continued(cut=2, continued=1, finished=1)
+
+
+def test_strata_are_counted_by_limit(tmp_path: Path) -> None:
+    """Each agent has its own curve, and its turns are kept apart by their limit for the test of the assumption."""
+    sketches = [
+        Sketch(turn_id="a1", agent="a", steps=2, limit_steps=5),
+        Sketch(turn_id="a2", agent="a", steps=3, limit_steps=9),
+        Sketch(turn_id="b1", agent=None, outcome=Outcome.BUDGET, steps=5, limit_steps=5),
+        Sketch(turn_id="b2", agent=None, steps=4, limit_steps=None),
+    ]
+    warehouse = Warehouse(lake_of(str(tmp_path / "lake"), sketches).root)
+    found = strata(warehouse, "agent")
+    assert {name: sorted(by_limit) for name, by_limit in found.items()} == {"a": [5.0, 9.0], None: [5.0]}
+    curves = stratum_curves(warehouse, "agent")
+    assert curves.filter(pl.col("stratum") == "a")["finished"].to_list() == pytest.approx([0.5, 1.0])
+    assert curves.filter(pl.col("stratum").is_null())["turns"].unique().to_list() == [2]

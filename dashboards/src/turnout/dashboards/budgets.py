@@ -1,5 +1,6 @@
 """What the budget page shows of one kind of turns: loads, sentences and charts."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -11,8 +12,11 @@ from turnout.dashboards import data, frames, markup, words
 from turnout.dashboards.scope import Scope
 from turnout.outcomes.verdict import Outcome
 from turnout.pipeline import charts
-from turnout.pipeline.analysis.budget import NOT_ESTIMABLE
+from turnout.pipeline.analysis.budget import NOT_ESTIMABLE, Candidate
+from turnout.pipeline.analysis.censoring import PaceTest
+from turnout.pipeline.budgets import Ends, frame
 from turnout.pipeline.query import Filters
+from turnout.pipeline.recommend import recommendation
 from turnout.pipeline.wording import NOT_RECORDED, count, percent, share, span
 
 FINISHED, CUT, STOPPED = "finished", "cut by a limit", "stopped"
@@ -85,19 +89,73 @@ def curve(scope: Scope, attended: bool | None) -> None:
     """What other step limits would have done, as a curve and a table."""
     if attended is None or scope.filters.attended not in {None, attended}:
         return
-    counted, rows = data.budget(replace(scope.filters, attended=attended))
+    mine = replace(scope.filters, attended=attended)
+    counted, candidates = data.budget(mine)
     if not counted.n:
         return
+    more, rows = data.budget_more(mine), frame(candidates)
     limits = frames.limits(_mine("steps_charged", scope, attended), 6)
     st.markdown("##### What another step limit would have done")
     left_out = f" {count(counted.left_out)} turns without recorded steps are left out." if counted.left_out else ""
     st.caption(f"{count(counted.n)} turns. {words.ESTIMATE}{left_out}")
-    st.altair_chart(charts.budget_curve(rows, title="step limit", limits=limits), width="stretch")
+    _recommend(counted, candidates, limits, more, key="limit_attended" if attended else "limit_unattended")
+    chains = more.chains if more.continued.continued else None
+    st.altair_chart(charts.budget_curve(rows, title="step limit", limits=limits, chains=chains), width="stretch")
+    if chains is not None:
+        st.caption(words.CHAINS)
     shown = rows.filter(pl.col("candidate").is_in([float(row) for row in (*_ROWS, *limits)]))
     with st.expander("The same in figures"):
         st.html(markup.table(_COLUMNS, [_figures(row) for row in shown.iter_rows(named=True)]))
+    with st.expander(_pace_title(more.tests)):
+        st.caption(words.PACE)
+        st.altair_chart(charts.curves(more.strata, title="step limit"), width="stretch")
+        st.html(markup.table(_PACE_COLUMNS, [_pace(test) for test in more.tests]))
 
 
+def _recommend(
+    counted: Ends, candidates: Sequence[Candidate], limits: Sequence[int], more: data.BudgetMore, key: str
+) -> None:
+    """The line to paste: from the limit that most turns have to the one that is chosen."""
+    estimable = [row.candidate for row in candidates if row.estimable]
+    if len(estimable) < len(("from", "to")):
+        return
+    current = float(limits[0]) if limits else estimable[len(estimable) // 2]
+    options = [f"{value:g}" for value in estimable]
+    last = options[-1]
+    chosen = st.select_slider("Another limit", options, value=last, key=key, bind="query-params")
+    low, high = sorted((current, float(chosen)))
+    ends = {row.candidate: row for row in candidates}
+    if low == high or low not in ends or high not in ends:
+        st.caption("Choose another limit than the one in use.")
+        return
+    st.code(recommendation(counted, ends[low], ends[high], more.continued), language=None, wrap_lines=True)
+
+
+def _pace_title(tests: Sequence[PaceTest]) -> str:
+    differing = [test for test in tests if test.differs]
+    if differing:
+        names = ", ".join(test.stratum or NOT_RECORDED for test in differing)
+        return f"By agent · Turns under different limits differ before either is spent: {names}"
+    return "By agent, and whether turns under different limits can be compared"
+
+
+def _pace(test: PaceTest) -> dict[str, markup.Cell]:
+    return {
+        "agent": test.stratum or NOT_RECORDED,
+        "limits": " and ".join(f"{budget:g}" for budget in test.budgets),
+        "turns": count(test.turns),
+        "p": f"{test.p_value:.2g}",
+        "says": "different turns: look at each limit apart" if test.differs else "no sign of a difference",
+    }
+
+
+_PACE_COLUMNS: Final = (
+    markup.Column("agent", "Agent"),
+    markup.Column("limits", "Limits", "tight"),
+    markup.Column("turns", "Turns", "number"),
+    markup.Column("p", "Log-rank p (Holm)", "number"),
+    markup.Column("says", ""),
+)
 _COLUMNS: Final = (
     markup.Column("candidate", "Step limit", "number"),
     markup.Column("finished", "Would finish (95 %)", "number"),

@@ -5,6 +5,7 @@ Frames are kept by the version of the lake, so that a page asks again only when 
 
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -13,12 +14,13 @@ import streamlit as st
 
 from turnout.dashboards import frames
 from turnout.dashboards.scope import Scope
-from turnout.pipeline.analysis.budget import Limit
+from turnout.pipeline.analysis.budget import ENDS, Candidate, End, Limit
+from turnout.pipeline.analysis.censoring import PaceTest, pace_tests
 from turnout.pipeline.analysis.incident import Cell
-from turnout.pipeline.budgets import Ends
+from turnout.pipeline.budgets import Continued, Ends, chain_ends, continued, curve_points, stratum_curves
 from turnout.pipeline.budgets import budget as read_budget
 from turnout.pipeline.budgets import ends as read_budget_ends
-from turnout.pipeline.budgets import frame as candidate_frame
+from turnout.pipeline.budgets import strata as read_strata
 from turnout.pipeline.comparisons import Comparison
 from turnout.pipeline.comparisons import compare as read_comparison
 from turnout.pipeline.query import Filters, TurnDetail, Warehouse, run
@@ -37,6 +39,21 @@ _KEPT: Final = timedelta(minutes=10)
 _MANY: Final = 500
 _RHYTHM: Final = timedelta(days=7)
 _SMOOTH: Final = 120
+
+_STRATUM: Final = "agent"
+
+FINISHED: Final = ENDS.index(End.FINISHED)
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetMore:
+    """What became of cut turns, the curve of chains, the curves by agent, and the test of the assumption behind them."""
+
+    continued: Continued
+    chains: pl.DataFrame
+    strata: pl.DataFrame
+    tests: tuple[PaceTest, ...]
+
 
 _CHOICES: Final = {
     "service": ("outcomes", "service"),
@@ -100,9 +117,14 @@ def turn(turn_id: str, near: datetime | None) -> TurnDetail | None:
     return _warehouse(lake()).turn(turn_id, near)
 
 
-def budget(filters: Filters) -> tuple[Ends, pl.DataFrame]:
+def budget(filters: Filters) -> tuple[Ends, tuple[Candidate, ...]]:
     """What other step limits would have done: the counts, and a row a candidate."""
     return _budget(lake(), version(), filters)
+
+
+def budget_more(filters: Filters) -> BudgetMore:
+    """What stands beside the curve."""
+    return _budget_more(lake(), version(), filters)
 
 
 def tool_risks(filters: Filters) -> tuple[ToolRisk, ...]:
@@ -166,13 +188,26 @@ def _turns(root: str, version: int, filters: Filters, limit: int) -> pl.DataFram
 
 
 @st.cache_data(ttl=_KEPT, max_entries=_MANY, show_spinner=False)
-def _budget(root: str, version: int, filters: Filters) -> tuple[Ends, pl.DataFrame]:
+def _budget(root: str, version: int, filters: Filters) -> tuple[Ends, tuple[Candidate, ...]]:
     del version
     opened = _warehouse(root)
     counted = read_budget_ends(opened, Limit.STEPS, filters)
     last = int(counted.counts.times[-1]) if counted.n else 0
     every = range(1, last + 1) if last <= _SMOOTH else ()
-    return counted, candidate_frame(read_budget(opened, Limit.STEPS, every, filters)[1])
+    return counted, read_budget(opened, Limit.STEPS, every, filters)[1]
+
+
+@st.cache_data(ttl=_KEPT, max_entries=_MANY, show_spinner=False)
+def _budget_more(root: str, version: int, filters: Filters) -> BudgetMore:
+    del version
+    opened = _warehouse(root)
+    tests = pace_tests(read_strata(opened, _STRATUM, filters), FINISHED)
+    return BudgetMore(
+        continued(opened, Limit.STEPS, filters),
+        curve_points(chain_ends(opened, filters)),
+        stratum_curves(opened, _STRATUM, filters),
+        tests,
+    )
 
 
 @st.cache_data(ttl=_KEPT, max_entries=_MANY, show_spinner=False)

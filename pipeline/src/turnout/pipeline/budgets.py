@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from turnout.outcomes.verdict import BudgetKind
-from turnout.pipeline.analysis.budget import ENDS, Candidate, Limit, Progress, candidates, largest_estimable
+from turnout.pipeline.analysis.budget import ENDS, Candidate, End, Limit, Progress, candidates, largest_estimable
 from turnout.pipeline.analysis.survival import EndCounts, Floats, Incidence, incidence
 from turnout.pipeline.query.engine import resource
 from turnout.pipeline.query.filters import Filters
@@ -64,6 +64,50 @@ def chain_ends(warehouse: Warehouse, filters: Filters | None = None) -> Ends:
     """The same by steps for chains of continued turns taken as one: they reach past the largest budget of a single turn."""
     rows = warehouse.sql(resource("budget/chain_ends.sql"), None, filters)
     return Ends(Limit.STEPS, _counts(rows), None, 0)
+
+
+def strata(warehouse: Warehouse, by: str, filters: Filters | None = None) -> dict[str | None, dict[float, EndCounts]]:
+    """Ends by steps for each value of a dimension and each recorded step limit; turns without a limit are left out."""
+    rows = warehouse.sql(resource("budget/strata.sql"), {"by": [by]}, filters).filter(
+        pl.col("limit_steps").is_not_null()
+    )
+    found: dict[str | None, dict[float, EndCounts]] = {}
+    for (stratum, limit), part in rows.group_by("stratum", "limit_steps", maintain_order=True):
+        name = None if stratum is None else str(stratum)
+        found.setdefault(name, {})[float(str(limit))] = _counts(part)
+    return found
+
+
+def stratum_curves(warehouse: Warehouse, by: str, filters: Filters | None = None) -> pl.DataFrame:
+    """The curve of each value of a dimension apart: ``stratum``, ``turns``, ``candidate``, ``finished``."""
+    rows = warehouse.sql(resource("budget/strata.sql"), {"by": [by]}, filters)
+    parts = [
+        _points(incidence(_counts(part)), int(part["turns"].sum())).with_columns(
+            stratum=pl.lit(stratum, dtype=pl.String)
+        )
+        for (stratum,), part in rows.group_by("stratum", maintain_order=True)
+    ]
+    return pl.concat(parts) if parts else pl.DataFrame(schema=_POINTS)
+
+
+_POINTS: Final[dict[str, pl.DataType]] = {
+    "candidate": pl.Float64(),
+    "finished": pl.Float64(),
+    "turns": pl.Int64(),
+    "stratum": pl.String(),
+}
+
+
+def curve_points(counted: Ends) -> pl.DataFrame:
+    """A curve as ``candidate``, ``finished``, ``turns``: the share that finishes by each amount that occurs."""
+    return _points(counted.curve(), counted.n)
+
+
+def _points(curve: Incidence, turns: int) -> pl.DataFrame:
+    finished = curve.share[ENDS.index(End.FINISHED)]
+    return pl.DataFrame({"candidate": curve.times, "finished": finished}).with_columns(
+        turns=pl.lit(turns, dtype=pl.Int64)
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ import altair as alt
 import polars as pl
 
 from turnout.outcomes.verdict import ABNORMAL, Outcome
-from turnout.pipeline.wording import LABELS, share, shortened
+from turnout.pipeline.wording import LABELS, NOT_RECORDED, share, shortened
 
 COLOURS: Final[Mapping[Outcome, str]] = {
     Outcome.ERROR: "#c30f0f",
@@ -122,13 +122,21 @@ def rate_over_time(frame: pl.DataFrame, *, colour: str = STRONG, title: str, hei
     return _filling([band, line], height)
 
 
-def budget_curve(frame: pl.DataFrame, *, title: str, limits: Sequence[float] = (), height: int = 220) -> alt.LayerChart:
+def budget_curve(
+    frame: pl.DataFrame,
+    *,
+    title: str,
+    limits: Sequence[float] = (),
+    chains: pl.DataFrame | None = None,
+    height: int = 220,
+) -> alt.LayerChart:
     """What other budgets would have done: the share that finishes with its 95 % band, and the share that is cut.
 
     Args:
         frame: ``candidate``, ``finished``, ``finished_low``, ``finished_high``, ``cut``; candidates that are not estimable are null.
         title: of the amount that the budget limits.
         limits: budgets in use, marked by dashed lines.
+        chains: ``candidate`` and ``finished`` of chains of continued turns taken as one, drawn apart as a dashed line.
         height: of the plot in pixels.
     """
     names = {"finished": ("would finish", COLOURS[Outcome.COMPLETED]), "cut": ("would be cut", STRONG)}
@@ -151,10 +159,43 @@ def budget_curve(frame: pl.DataFrame, *, title: str, limits: Sequence[float] = (
         [
             band.encode(x=x, y=alt.Y("finished_low:Q"), y2="finished_high:Q"),
             line.encode(x=x, y=rate, color=colour, tooltip=tips),
+            *_chained(chains, x, rate),
             *(mark for limit in limits for mark in _line(limit, "Q")),
         ],
         height,
     )
+
+
+def _chained(chains: pl.DataFrame | None, x: alt.X, rate: alt.Y) -> list[alt.Chart]:
+    if chains is None or chains.is_empty():
+        return []
+    dashed = alt.Chart(chains.rename({"finished": "rate"})).mark_line(
+        color=COLOURS[Outcome.COMPLETED], strokeWidth=1.5, strokeDash=[5, 3], interpolate="step-after"
+    )
+    return [dashed.encode(x=x, y=rate, tooltip=[alt.Tooltip("candidate:Q"), alt.Tooltip("rate:Q", format=".1%")])]
+
+
+def curves(frame: pl.DataFrame, *, title: str, height: int = 180) -> alt.LayerChart:
+    """One line a stratum: the share that finishes by each amount.
+
+    Args:
+        frame: ``stratum``, ``candidate``, ``finished``.
+        title: of the amount.
+        height: of the plot in pixels.
+    """
+    named = frame.with_columns(pl.col("stratum").fill_null(NOT_RECORDED))
+    order = list(dict.fromkeys(named["stratum"].to_list()))
+    scale = alt.Scale(domain=order, range=[*COLOURS.values()][: len(order)])
+    legend = alt.Legend(orient="top", title=None, symbolType="stroke", symbolStrokeWidth=3, labelLimit=200)
+    percents = alt.Axis(format=".2~%", tickCount=5, minExtent=40)
+    line = alt.Chart(named).mark_line(strokeWidth=2, interpolate="step-after")
+    drawn = line.encode(
+        x=alt.X("candidate:Q", title=title, axis=alt.Axis(grid=False, tickMinStep=1), scale=alt.Scale(nice=False)),
+        y=alt.Y("finished:Q", title="would finish", axis=percents, scale=alt.Scale(domain=[0, 1])),
+        color=alt.Color("stratum:N", scale=scale, legend=legend),
+        tooltip=["stratum:N", "candidate:Q", alt.Tooltip("finished:Q", format=".1%")],
+    )
+    return _filling([drawn], height)
 
 
 def shares(frame: pl.DataFrame, *, colour: str = STRONG) -> alt.LayerChart:
