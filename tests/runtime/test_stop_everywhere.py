@@ -16,11 +16,11 @@ from turnout.outcomes.decide import Finish, StopReason, StopRequest, Terminate
 from turnout.outcomes.facts import Limits, StopMode, Usage
 from turnout.runtime.agent import Agent, TurnTask
 from turnout.runtime.hooks import Allow, Answer, Candidate, FinishHook, Veto
-from turnout.runtime.messages import Message, UserMessage
+from turnout.runtime.messages import CallRequest, Message, UserMessage
 from turnout.runtime.model import ModelRequest
 from turnout.runtime.scripted import CallsTools, Overflows, Pauses, Rejects, Says, Scripted, ScriptedCall, ScriptedModel
 from turnout.runtime.steering import Controls
-from turnout.runtime.tools import PrerequisiteMissing, Tool, ToolContext
+from turnout.runtime.tools import Approval, Approved, PrerequisiteMissing, Tool, ToolContext
 from turnout.runtime.turn import Turn, TurnResult, start_turn
 from turnout.runtime.virtual import VirtualClock, VirtualLoop
 
@@ -65,6 +65,11 @@ async def _read(_: ToolContext) -> str:
     await asyncio.sleep(1)
     await asyncio.sleep(0)
     return "read"
+
+
+async def _approve(_: CallRequest) -> Approval:
+    await asyncio.sleep(1)
+    return Approved()
 
 
 async def _locked(_: ToolContext) -> str:
@@ -116,6 +121,8 @@ class Scene:
 
 SCENES = {
     "tools": Scene(lambda: [_calls(), _calls(), _says()]),
+    "an approval": Scene(lambda: [_calls("guarded"), _says()]),
+    "an output tool that a hook vetoes": Scene(lambda: [_calls("final"), _says()], lambda: (_hook(Veto("No.")),)),
     "a missing prerequisite": Scene(lambda: [_calls("locked"), _calls(), _says()]),
     "a retry": Scene(lambda: [Rejects(status=429, retry_after=9), Rejects(status=529, seconds=1), _says()]),
     "overflow recovery": Scene(lambda: [_calls(), Overflows(), _says()]),
@@ -145,7 +152,12 @@ def play(scene: Scene, stop: StopRequest | None, at: int) -> Play:
     async def main() -> tuple[TurnResult, bool]:
         controls = Controls()
         model.latched = lambda: controls.stop.stop is not None
-        tools = (Tool(name="read", run=_read), Tool(name="locked", run=_locked))
+        tools = (
+            Tool(name="read", run=_read),
+            Tool(name="locked", run=_locked),
+            Tool(name="guarded", run=_read, approve=_approve),
+            Tool(name="final", run=_read, final=True),
+        )
         turn = start_turn(
             Agent(name="a", model=model, tools=tools, finish_hooks=scene.hooks(), compact=_drop_oldest),
             TurnTask(turn_id="t", messages=(UserMessage("Go."), UserMessage("Go on.")), limits=Limits(steps=9)),

@@ -31,9 +31,9 @@ Changed: TypeAlias = Callable[[TurnFacts], None]
 
 
 class TurnLog:
-    """Keeps the facts of one turn; ``changed`` is called with them after each change."""
+    """Keeps the facts of one turn; ``changed``, where it is given, is called with them after each change."""
 
-    def __init__(self, facts: TurnFacts, clock: Clock, record: TurnRecord, changed: Changed) -> None:
+    def __init__(self, facts: TurnFacts, clock: Clock, record: TurnRecord, changed: Changed | None) -> None:
         self._facts = facts
         self._clock = clock
         self._record = record
@@ -98,8 +98,9 @@ class TurnLog:
         return self._record
 
     def tell(self) -> None:
-        """Hand the facts on."""
-        self._changed(self.facts)
+        """Hand the facts on, where anybody keeps them."""
+        if self._changed is not None:
+            self._changed(self.facts)
 
     @property
     def _last(self) -> int | None:

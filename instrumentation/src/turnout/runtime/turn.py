@@ -113,7 +113,7 @@ def start_turn(
         _first_facts(agent, task, clock),
         clock,
         _record(recorder or SILENT, agent, task),
-        Keeper(store, messages, task.first_own_message) if store is not None else _kept_by_nobody,
+        Keeper(store, messages, task.first_own_message) if store is not None else None,
     )
     loop = Loop(
         agent=agent,
@@ -145,10 +145,6 @@ async def run_turn(
 ) -> TurnResult:
     """Take one turn to its end; a cancellation ends it and goes on to the caller."""
     return await start_turn(agent, task, controls=controls, recorder=recorder, store=store, clock=clock)
-
-
-def _kept_by_nobody(_: TurnFacts) -> None:
-    """A turn without a store is not kept."""
 
 
 def _first_facts(agent: Agent, task: TurnTask, clock: Clock) -> TurnFacts:
