@@ -71,6 +71,8 @@ def test_any_other_reason_is_unknown(word: str) -> None:
         (Claim(by=Layer.RUNTIME, reason="step_limit", status="failed"), Outcome.BUDGET),
         (Claim(by=Layer.RUNTIME, reason="refusal", status="completed"), Outcome.REFUSED),
         (Claim(by=Layer.HOST, status="200"), None),
+        (Claim(by=Layer.HOST, status="399"), None),
+        (Claim(by=Layer.HOST, status="400"), Outcome.ERROR),
         (Claim(by=Layer.HOST, status="503"), Outcome.ERROR),
         (Claim(by=Layer.HOST, reason="error", error_type="CancelledError"), Outcome.STOPPED),
         (Claim(by=Layer.HOST, reason="error", error_type="context_length_exceeded"), Outcome.CONTEXT_OVERFLOW),

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from turnout.outcomes.facts import Step, ToolCall, ToolStatus
 from turnout.outcomes.finishes import finish_of
 from turnout.outcomes.providers import FinishClass
-from turnout.outcomes.reading import UNSETTLED, at_cap
+from turnout.outcomes.reading import UNSETTLED, at_cap, was_denied
 
 
 class Counts(NamedTuple):
@@ -28,7 +28,7 @@ def counts_of(steps: tuple[Step, ...]) -> Counts:
             indexes.add(step.index)
         for call in step.tool_calls:
             calls += 1
-            if call.status is ToolStatus.ERROR and not _was_cut(step, call):
+            if call.status is ToolStatus.ERROR and not was_denied(call) and not _was_cut(step, call):
                 errors += 1
             elif call.status in UNSETTLED:
                 unsettled += 1

@@ -216,9 +216,14 @@ def _is_cut(step: Step, kind: FinishClass | None) -> bool:
     return kind is FinishClass.TOOL_CALLS and has_partial_arguments(step) and at_cap(step)
 
 
+def was_denied(call: ToolCall) -> bool:
+    """Whether a call was denied; some sources write a denial as the error that the model is told."""
+    return call.status is ToolStatus.DENIED or (call.status is ToolStatus.ERROR and bool(call.denied_by))
+
+
 def denied_by_person(call: ToolCall) -> bool:
     """Whether a person, not a policy, denied a call."""
-    if call.status is not ToolStatus.DENIED or not call.denied_by:
+    if not call.denied_by or not was_denied(call):
         return False
     words = "".join(letter if letter.isalpha() else " " for letter in call.denied_by.lower()).split()
     return not _PEOPLE.isdisjoint(words)

@@ -1,6 +1,6 @@
 """Facts and verdicts as JSON-ready dictionaries of the two contracts; what is not recorded is left out of facts."""
 
-from dataclasses import fields, is_dataclass
+from dataclasses import fields
 from typing import Any
 
 from turnout.outcomes.facts import TURN_SCHEMA, TurnFacts, Usage
@@ -10,6 +10,8 @@ from turnout.outcomes.verdict import VERDICT_SCHEMA, Verdict
 INSTANTS = frozenset({"at", "started_at", "ended_at", "last_seen_at", "last_at"})
 """The keys that hold an instant, wherever they stand."""
 
+_PLAIN = frozenset({int, str, float, bool})
+_KEYS: dict[type, tuple[tuple[str, str, bool], ...]] = {}
 _SPELLED = {"yield_": "yield"}
 _VERDICT_KEYS = tuple(field.name for field in fields(Verdict))
 _USAGE_KEYS = tuple(field.name for field in fields(Usage))
@@ -34,19 +36,25 @@ def verdict_record(verdict: Verdict) -> dict[str, object]:
 
 def _record(value: Any) -> dict[str, object]:
     found: dict[str, object] = {}
-    names: tuple[str, ...] = tuple(value.__dataclass_fields__)
-    for name in names:
+    for name, spelled, is_instant in _keys(type(value)):
         part = getattr(value, name)
         if part is not None and part != ():
-            found[_SPELLED.get(name, name)] = _plain(name, part)
+            found[spelled] = format_instant(part) if is_instant else _plain(part)
     return found
 
 
-def _plain(name: str, value: Any) -> object:
-    if name in INSTANTS:
-        return format_instant(value)
-    if isinstance(value, tuple):
-        return [_plain("", part) for part in value]
-    if is_dataclass(value):
-        return _record(value)
-    return str(value) if isinstance(value, str) else value
+def _keys(record: type) -> tuple[tuple[str, str, bool], ...]:
+    """Name, spelling, and whether it is an instant, of each field; worked out once a class, since every stored turn is written so."""
+    if record not in _KEYS:
+        names = [field.name for field in fields(record)]
+        _KEYS[record] = tuple((name, _SPELLED.get(name, name), name in INSTANTS) for name in names)
+    return _KEYS[record]
+
+
+def _plain(value: Any) -> object:
+    kind = type(value)
+    if kind in _PLAIN:
+        return value
+    if kind is tuple:
+        return [_plain(part) for part in value]
+    return str(value) if isinstance(value, str) else _record(value)
