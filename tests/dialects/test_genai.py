@@ -236,13 +236,21 @@ def test_a_span_with_a_broken_way_up_belongs_to_the_agent_at_work() -> None:
     assert told(tape) == "bot | conversation c1\n  1 m stop 120/30"
 
 
-def test_tool_calls_before_any_request_were_asked_for_by_an_earlier_turn() -> None:
-    """A turn that goes on after an approval starts with the tool; nothing was used for that."""
+@pytest.mark.parametrize(
+    ("total", "used"),
+    [((120, 30), " 0/0"), ((240, 60), ""), ((None, None), "")],
+    ids=["all requests are here", "one is not", "nobody knows"],
+)
+def test_tool_calls_before_any_request_were_asked_for_by_an_earlier_turn(
+    total: tuple[int | None, int | None], used: str
+) -> None:
+    """A turn that goes on after an approval starts with the tool; that used nothing, where the run's total leaves nothing over."""
     tape = Tape("somebody.agents")
-    head = agent(tape, 0, 10)
+    names = ("gen_ai.usage.input_tokens", "gen_ai.usage.output_tokens")
+    head = agent(tape, 0, 10, {name: count for name, count in zip(names, total, strict=True) if count is not None})
     tool(tape, head, 1)
     chat(tape, head, 3)
-    assert told(tape) == "bot | conversation c1\n  1 0/0 [search ok]\n  2 m stop 120/30"
+    assert told(tape).endswith(f"\n  1{used} [search ok]\n  2 m stop 120/30")
 
 
 def test_a_circle_of_spans_ends() -> None:

@@ -97,18 +97,28 @@ def _steps(draft: Draft) -> tuple[Call, ...]:
     groups = _attempts(calls, tools)
     first = 2 if early else 1
     steps = tuple(_step(index, group, tools, draft) for index, group in enumerate(groups, start=first))
-    return (Call(_taken_up(early, asked_here=not calls), None, early), *steps) if early else steps
+    return (Call(_taken_up(early, _nothing_else_used(draft, steps)), None, early), *steps) if early else steps
 
 
-def _taken_up(early: Sequence[Node], *, asked_here: bool) -> Step:
-    """The step of tool calls before any request: an earlier turn asked for them, so nothing was used; or the request is not told."""
+def _taken_up(early: Sequence[Node], usage: Usage | None) -> Step:
+    """The step of tool calls before any request: an earlier turn asked for them, or the request is not told."""
     return Step(
         index=1,
         started_at=early[0].span.start,
         ended_at=max((node.span.end for node in early if node.span.end), default=None),
-        usage=None if asked_here else Usage(input_tokens=0, output_tokens=0),
+        usage=usage,
         tool_calls=_called(early, ()),
     )
+
+
+def _nothing_else_used(draft: Draft, calls: Sequence[Call]) -> Usage | None:
+    """No usage at all, where the run's own total is what the requests at hand used, so that none is missing among them."""
+    total = _first(node.reading.usage for node in draft.heads)
+    told = [call.step.usage or Usage() for call in calls]
+    if total is None or not total.input_tokens or total.output_tokens is None:
+        return None
+    all_told = (sum(one.input_tokens or 0 for one in told), sum(one.output_tokens or 0 for one in told))
+    return Usage(input_tokens=0, output_tokens=0) if all_told == (total.input_tokens, total.output_tokens) else None
 
 
 def _by_time(node: Node) -> tuple[int, bool, int, str]:
