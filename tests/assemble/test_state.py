@@ -1,5 +1,6 @@
 """The state file gives back what was written, or says why it cannot."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -82,14 +83,18 @@ def test_a_number_beyond_64_bits_does_not_stop_the_receiver(tmp_path: Path) -> N
     assert restored.attributes["huge"] == 1e30
 
 
-@pytest.mark.parametrize(
-    "damage", [lambda content: content[:-1], lambda content: b"x" + content[1:], lambda content: content[:3]]
-)
-def test_a_damaged_file_is_refused(tmp_path: Path, damage: object) -> None:
+DAMAGE: dict[str, Callable[[bytes], bytes]] = {
+    "cut off": lambda content: content[:-1],
+    "no file of ours": lambda content: b"x" + content[1:],
+    "hardly begun": lambda content: content[:3],
+}
+
+
+@pytest.mark.parametrize("name", DAMAGE)
+def test_a_damaged_file_is_refused(tmp_path: Path, name: str) -> None:
     """Open turns are not dropped in silence: the start says which file and what to do."""
-    assert callable(damage)
     write_state(tmp_path, 1, [group(1, [])])
     path = tmp_path / STATE_FILE
-    path.write_bytes(damage(path.read_bytes()))
+    path.write_bytes(DAMAGE[name](path.read_bytes()))
     with pytest.raises(StateError, match="got a damaged file"):
         read_state(tmp_path)

@@ -12,7 +12,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +22,6 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "support"))
 
 from otlp_corpus import Request, endless, requests
-
 from turnout.pipeline.query import Warehouse
 
 NAMES = ("ingest_spans_per_s", "ingest_rss_mib", "bytes_per_span", "visible_s_p50", "visible_s_p99")
@@ -64,13 +63,13 @@ class Receiver:
 
 
 @contextmanager
-def receiver() -> Iterator[Receiver]:
+def receiver() -> Generator[Receiver]:
     """Run a receiver over an empty lake."""
     with tempfile.TemporaryDirectory() as folder:
         lake = Path(folder) / "lake"
         program = "from turnout.cli import main; main()"
         arguments = [sys.executable, "-c", program, "serve", "--lake", str(lake), "--port", "0", "--no-grpc"]
-        process = subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True)  # noqa: S603 - our own program
+        process = subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True)
         assert process.stderr is not None
         line = process.stderr.readline()
         port = int(line.split("http://127.0.0.1:")[1].split(",")[0])
@@ -94,11 +93,11 @@ def _throughput(running: Receiver) -> Iterator[dict[str, object]]:
     limit = _parse_rate()
     sent: list[int] = []
     started = time.perf_counter()
-    streams = [endless(40, seed) for seed in range(CONNECTIONS)]
-    senders = [
-        threading.Thread(target=lambda stream=stream: sent.append(running.post(stream, SPANS // CONNECTIONS)))
-        for stream in streams
-    ]
+
+    def send(seed: int) -> None:
+        sent.append(running.post(endless(40, seed), SPANS // CONNECTIONS))
+
+    senders = [threading.Thread(target=send, args=(seed,)) for seed in range(CONNECTIONS)]
     for sender in senders:
         sender.start()
     for sender in senders:

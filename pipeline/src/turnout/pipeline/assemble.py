@@ -11,7 +11,7 @@ The same records, in any order, doubled, split into any requests and taken up ag
 import heapq
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from turnout.outcomes.facts import Instant, TurnFacts
@@ -247,9 +247,10 @@ def _is_endless(facts: TurnFacts) -> bool:
 
 def _news(group: Group, turn: ClassifiedTurn, how: How) -> list[Given]:
     """The turn, unless the same was given before."""
-    digest = digest_of(encode_turn(turn.facts))
+    encoded = encode_turn(turn.facts)
+    digest = digest_of(encoded)
     before = group.emitted.get(turn.facts.turn_id)
     if before == digest:
         return []
     group.emitted[turn.facts.turn_id] = digest
-    return [Given(turn, digest, how, before)]
+    return [Given(replace(turn, encoded=encoded), digest, how, before)]

@@ -5,7 +5,7 @@ The `steps` and `tool_calls` rows are projections of the stored facts, so they c
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final, TypeAlias
 
@@ -49,12 +49,19 @@ class ClassifiedTurn:
     facts: TurnFacts
     verdict: Verdict
     received_at: Instant
+    encoded: bytes = field(default=b"", compare=False, repr=False)
+    """The facts as JSON where that has been worked out already; `facts_json` gives them in any case."""
 
 
 def classified(facts: TurnFacts, received_at: Instant) -> ClassifiedTurn:
     """Strip every free text, bring the evidence into canonical form and decide the outcome."""
     settled = settle(without_text(facts))
     return ClassifiedTurn(settled, classify(settled), received_at)
+
+
+def facts_json(turn: ClassifiedTurn) -> bytes:
+    """The facts as they are stored; their digest is `digest_of` this."""
+    return turn.encoded or encode_turn(turn.facts)
 
 
 def digest_of(facts_json: bytes) -> str:
@@ -71,7 +78,7 @@ def date_of(turn: ClassifiedTurn) -> str:
 def turn_row(turn: ClassifiedTurn) -> Row:
     """The row of `turns`; the lake itself settles ``last_segment`` against the other segments of the root."""
     facts, verdict = turn.facts, turn.verdict
-    encoded = encode_turn(facts)
+    encoded = facts_json(turn)
     return {
         **_identity(facts),
         "received_at": _micros(turn.received_at),

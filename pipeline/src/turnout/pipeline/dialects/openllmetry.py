@@ -48,7 +48,7 @@ _ENTITY = "traceloop.entity.output"
 def is_ours(span: Span) -> bool:
     """Whether a span speaks this dialect."""
     a = span.attributes
-    return KIND in a or "llm.request.type" in a or any(name.startswith("traceloop.") for name in a)
+    return KIND in a or "llm.request.type" in a or "\ntraceloop." in "\n" + "\n".join(a)
 
 
 def reading(span: Span, tree: Tree) -> Reading | None:

@@ -12,9 +12,8 @@ from typing import TypeAlias
 
 from turnout.outcomes.classify import CLASSIFIER_VERSION
 from turnout.outcomes.facts import Instant, TurnFacts
-from turnout.pipeline.codec import encode_turn
 from turnout.pipeline.combine import combine
-from turnout.pipeline.rows import ClassifiedTurn, classified, digest_of
+from turnout.pipeline.rows import ClassifiedTurn, classified, digest_of, facts_json
 
 Place: TypeAlias = tuple[str, str]
 """Date and group of the files that hold a turn."""
@@ -141,7 +140,7 @@ def _against(fresh: Fresh, stored: Mapping[str, Stored], instead: Mapping[str, s
 
 
 def _digest(turn: ClassifiedTurn) -> str:
-    return digest_of(encode_turn(turn.facts))
+    return digest_of(facts_json(turn))
 
 
 def _last_segments(changed: Iterable[Fresh], kept: Iterable[Stored]) -> set[str]:
