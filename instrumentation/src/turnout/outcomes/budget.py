@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from turnout.outcomes.facts import Instant, Limits, Step, TurnFacts
+from turnout.outcomes.facts import Instant, Limits, TurnFacts
 from turnout.outcomes.reading import Reading
 from turnout.outcomes.usage import total_tokens
 from turnout.outcomes.verdict import BudgetKind
@@ -11,23 +11,13 @@ _NANOS_PER_SECOND = 1_000_000_000
 _NO_LIMITS = Limits()
 
 
-def steps_charged(steps: Iterable[Step]) -> int | None:
-    """Distinct steps with a finish reason; ``None`` where no step has one."""
-    charged = {
-        (step.index, None if step.index is not None else number)
-        for number, step in enumerate(steps)
-        if step.finish_reason or step.raw_finish_reason
-    }
-    return len(charged) or None
-
-
 def spent(reading: Reading) -> list[BudgetKind]:
     """The limits that were reached, in the order in which one of several is named."""
     limits = reading.turn.limits
     if limits is None:
         return []
     measured: tuple[tuple[BudgetKind, float | None, float | None], ...] = (
-        (BudgetKind.STEPS, limits.steps, steps_charged(reading.steps)),
+        (BudgetKind.STEPS, limits.steps, reading.charged),
         (BudgetKind.TOOL_CALLS, limits.tool_calls, sum(len(step.tool_calls) for step in reading.steps)),
         (BudgetKind.TOKENS, limits.total_tokens, total_tokens(reading.used.usage)),
         (BudgetKind.TIME, limits.seconds, duration(reading.turn)),
@@ -39,8 +29,7 @@ def spent(reading: Reading) -> list[BudgetKind]:
 def below_step_limit(reading: Reading) -> bool:
     """Whether fewer steps were charged than the recorded limit allows."""
     limit = (reading.turn.limits or _NO_LIMITS).steps
-    charged = None if limit is None else steps_charged(reading.steps)
-    return limit is not None and charged is not None and charged < limit
+    return limit is not None and reading.charged is not None and reading.charged < limit
 
 
 def contradicts_budget(reading: Reading, kind: BudgetKind | None) -> bool:

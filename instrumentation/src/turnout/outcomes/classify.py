@@ -5,7 +5,6 @@ computed from the facts and that finding, so no reader ever derives an outcome a
 """
 
 from turnout.outcomes import rules
-from turnout.outcomes.budget import steps_charged
 from turnout.outcomes.case import Case
 from turnout.outcomes.claims import label
 from turnout.outcomes.counts import counts_of
@@ -116,7 +115,7 @@ def classify(turn: TurnFacts) -> Verdict:
         conflicts=_conflicts(case, finding),
         flags=flags_of(case),
         steps=counts.steps,
-        steps_charged=steps_charged(steps),
+        steps_charged=case.whole.charged,
         tool_calls=counts.tool_calls,
         tool_errors=counts.tool_errors,
         unsettled_tools=counts.unsettled_tools,

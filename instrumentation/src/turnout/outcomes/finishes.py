@@ -78,7 +78,11 @@ _CLEAN = frozenset({FinishClass.COMPLETED, FinishClass.TOOL_CALLS})
 
 def finish_of(step: Step) -> Finish:
     """Read the finish of a step; a recorded refusal counts whatever the finish value says."""
-    tools = any(not call.final for call in step.tool_calls)
+    tools = False
+    for call in step.tool_calls:
+        if not call.final:
+            tools = True
+            break
     finish = read_finish(step.provider, step.api, step.finish_reason, step.raw_finish_reason, tools)
     if step.refusal is not None and finish.kind is not FinishClass.REFUSAL:
         return Finish(FinishClass.REFUSAL, Resumable.NO, Cause.PROVIDER_REFUSAL)

@@ -1,12 +1,12 @@
 """What is worth knowing beside the outcome, one small test a flag, in the order of the closed list."""
 
-from turnout.outcomes.budget import below_step_limit, steps_charged
+from turnout.outcomes.budget import below_step_limit
 from turnout.outcomes.case import Case
 from turnout.outcomes.claims import DAMAGED_RECORD, label
 from turnout.outcomes.facts import CheckVerdict, Step
 from turnout.outcomes.finishes import read_finish
 from turnout.outcomes.providers import FinishClass
-from turnout.outcomes.reading import UNSETTLED, Reading, at_cap, has_partial_arguments, was_cut, was_refused
+from turnout.outcomes.reading import UNSETTLED, Reading, at_cap, has_partial_arguments, request_of
 from turnout.outcomes.resumable import side_effect_unknown
 from turnout.outcomes.stops import in_order, meaning, output_followed, request_followed
 from turnout.outcomes.verdict import BudgetKind, Flag, Outcome
@@ -25,11 +25,12 @@ def flags_of(case: Case) -> tuple[Flag, ...]:
     _terminal_flags(case, found)
     if turn.stop_requests:
         _stop_flags(case, found)
-    if _retried_after_refusal(whole.steps):
+    earlier = [request_of(step) for step in whole.steps[:-1]]
+    if any(request.refused for request in earlier) or any(map(_attempt_refused, whole.steps)):
         found.append(Flag.RETRIED_AFTER_REFUSAL)
     if turn.finish_checks:
         _check_flags(case, found)
-    if len(whole.steps) > 1 and _recovered(whole):
+    if any(request.cut for request in earlier) and _came_through(whole):
         found.append(Flag.STEP_CUT_THEN_RECOVERED)
     if whole.used.missing:
         found.append(Flag.USAGE_MISSING)
@@ -41,7 +42,7 @@ def flags_of(case: Case) -> tuple[Flag, ...]:
 
 
 def _limit_flags(case: Case, limit: int, found: list[Flag]) -> None:
-    charged = steps_charged(case.whole.steps)
+    charged = case.whole.charged
     if charged is not None and charged > limit:
         found.append(Flag.STEPS_EXCEED_LIMIT)
     if below_step_limit(case.whole) and _reports_step_limit(case):
@@ -97,21 +98,17 @@ def _stop_flags(case: Case, found: list[Flag]) -> None:
         found.append(Flag.OUTPUT_AFTER_STOP)
 
 
-def _retried_after_refusal(steps: tuple[Step, ...]) -> bool:
-    if len(steps) > 1 and any(was_refused(step) for step in steps[:-1]):
-        return True
-    return any(_attempt_refused(step) for step in steps if step.attempt_ends)
-
-
 def _attempt_refused(step: Step) -> bool:
     """Whether an attempt of the step was refused and another one followed."""
+    if not step.attempt_ends:
+        return False
     refused = [
         end.reason is not None
         and read_finish(step.provider, step.api, None, end.reason, tools=False).kind is FinishClass.REFUSAL
         for end in step.attempt_ends
     ]
     made = max(step.attempts or 0, len(refused))
-    return any(refused[:-1]) or (bool(refused) and refused[-1] and made > len(refused))
+    return any(refused[:-1]) or (refused[-1] and made > len(refused))
 
 
 def _check_flags(case: Case, found: list[Flag]) -> None:
@@ -121,8 +118,6 @@ def _check_flags(case: Case, found: list[Flag]) -> None:
         found.append(Flag.FINISH_CHECK_SKIPPED)
 
 
-def _recovered(whole: Reading) -> bool:
-    """Whether an earlier step was cut and the last one was not: somebody repaired it."""
-    if whole.cut or whole.failed or whole.aborted or whole.truncated:
-        return False
-    return any(was_cut(step) for step in whole.steps[:-1])
+def _came_through(whole: Reading) -> bool:
+    """Whether the last step made up for an earlier cut: it was not cut itself, and it did not fail."""
+    return not (whole.cut or whole.failed or whole.aborted or whole.truncated)

@@ -1,5 +1,7 @@
 """What the facts of a turn show at one moment, before any claim: how its last request went and what was left to do."""
 
+from typing import NamedTuple
+
 from turnout.outcomes.errors import Failure, failure_of, was_cancelled
 from turnout.outcomes.facts import CheckVerdict, Instant, Step, ToolCall, ToolStatus, TurnFacts
 from turnout.outcomes.finishes import NOT_RECORDED, Finish, finish_of
@@ -32,6 +34,7 @@ class Reading:
 
     __slots__ = (
         "aborted",
+        "charged",
         "cut",
         "failure",
         "final",
@@ -51,6 +54,7 @@ class Reading:
         self.turn = turn
         self.steps = steps
         self.used = used
+        self.charged = steps_charged(steps)
         self.finish: Finish = NOT_RECORDED
         self.failure: Failure | None = None
         self.aborted = self.truncated = self.cut = False
@@ -178,6 +182,19 @@ class Reading:
         return self if len(steps) in {0, len(self.steps)} else Reading(self.turn, steps, self.used)
 
 
+def steps_charged(steps: tuple[Step, ...]) -> int | None:
+    """Distinct steps with a finish reason, attempts of one step counted once; ``None`` where no step has one."""
+    charged: set[int] = set()
+    unplaced = 0
+    for step in steps:
+        if step.finish_reason or step.raw_finish_reason:
+            if step.index is None:
+                unplaced += 1
+            else:
+                charged.add(step.index)
+    return len(charged) + unplaced or None
+
+
 def read(turn: TurnFacts) -> Reading:
     """Read a settled turn as a whole."""
     return Reading(turn, turn.steps, usage_of(turn))
@@ -192,17 +209,19 @@ def at_cap(step: Step) -> bool:
     return used is not None and used.output_tokens is not None and used.output_tokens >= cap
 
 
-def was_cut(step: Step) -> bool:
-    """Whether a request's output was cut, be it inside the arguments of a tool call."""
-    return _is_cut(step, finish_of(step).kind)
+class Request(NamedTuple):
+    """How one request went, as far as a later one may have made up for it."""
+
+    cut: bool
+    refused: bool
 
 
-def was_refused(step: Step) -> bool:
-    """Whether the provider refused a request."""
-    if finish_of(step).kind is FinishClass.REFUSAL:
-        return True
-    failure = failure_of(step)
-    return failure is not None and failure.outcome is Outcome.REFUSED
+def request_of(step: Step) -> Request:
+    """Whether a request's output was cut, be it inside the arguments of a tool call, and whether the provider refused it."""
+    kind = finish_of(step).kind
+    failure = None if step.error is None else failure_of(step)
+    refused = kind is FinishClass.REFUSAL or (failure is not None and failure.outcome is Outcome.REFUSED)
+    return Request(_is_cut(step, kind), refused)
 
 
 def has_partial_arguments(step: Step) -> bool:
@@ -213,7 +232,7 @@ def has_partial_arguments(step: Step) -> bool:
 def _is_cut(step: Step, kind: FinishClass | None) -> bool:
     if kind is FinishClass.LENGTH:
         return True
-    return kind is FinishClass.TOOL_CALLS and has_partial_arguments(step) and at_cap(step)
+    return kind is FinishClass.TOOL_CALLS and at_cap(step) and has_partial_arguments(step)
 
 
 def was_denied(call: ToolCall) -> bool:

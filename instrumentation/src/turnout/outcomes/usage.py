@@ -1,6 +1,5 @@
 """Tokens of a turn: summed over its calls, cache inside the input and reasoning inside the output."""
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from turnout.outcomes.errors import was_rejected
@@ -81,7 +80,7 @@ def _with(usage: Usage, *, input_tokens: int | None = None, output_tokens: int |
     )
 
 
-def _sum(calls: Sequence[Usage]) -> Usage:
+def _sum(calls: list[Usage]) -> Usage:
     if len(calls) == 1:
         return calls[0]
     return Usage(
