@@ -144,8 +144,36 @@ class TestStops:
         entry = store.segment("t")
         assert entry is not None
         assert [claim.reason for claim in entry.facts.claims] == ["cancelled"]
+        [step] = entry.facts.steps
+        assert (step.aborted, step.ended_at) == (True, 30_000_000_000)
+        assert entry.messages == (UserMessage("Go."), AssistantMessage("Do"))
         assert classify(entry.facts).outcome is Outcome.STOPPED
         assert (entry.metadata.stopped, entry.metadata.finish_time) == (True, None)
+
+    def test_a_cancelled_task_leaves_no_call_unsettled(self) -> None:
+        """The work is ended before the cancellation goes on, and the record says so."""
+        store, clock = MemoryStore(), VirtualClock(0)
+
+        async def wait(_: ToolContext) -> str:
+            await asyncio.sleep(1000)
+            return "never"
+
+        async def main() -> None:
+            model = ScriptedModel([CallsTools(calls=(ScriptedCall("wait"), ScriptedCall("wait")))], clock=clock)
+            agent = Agent(name="a", model=model, tools=(Tool(name="wait", run=wait, mutating=False),))
+            task = TurnTask(turn_id="t", messages=(UserMessage("Go."),))
+            running = asyncio.create_task(run_turn(agent, task, store=store, clock=clock))
+            await asyncio.sleep(30)
+            running.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await running
+
+        run_virtual(main())
+        entry = store.segment("t")
+        assert entry is not None
+        calls = entry.facts.steps[0].tool_calls
+        assert [(call.status, call.error_type) for call in calls] == [(ToolStatus.ERROR, "cut_short")] * 2
+        assert classify(entry.facts).outcome is Outcome.STOPPED
 
     def test_a_fault_of_the_loop_itself_still_ends_the_turn(self, stage: "Stage") -> None:
         """The exception arrives unchanged, and the record has an end."""

@@ -52,6 +52,16 @@ class TestTheWait:
 
         run_virtual(main())
 
+    def test_anything_that_can_be_awaited_will_do(self) -> None:
+        """A future as well as a coroutine."""
+
+        async def main() -> None:
+            future = asyncio.get_running_loop().create_future()
+            future.set_result("done")
+            assert await race_abort(future, StopLatch()) == Finished("done")
+
+        run_virtual(main())
+
     def test_an_exception_comes_through_as_it_is(self) -> None:
         """What the awaitable raises is raised."""
 

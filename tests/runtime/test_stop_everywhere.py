@@ -12,8 +12,10 @@ from typing import Any
 
 import pytest
 
-from turnout.outcomes.decide import Finish, StopReason, StopRequest, Terminate
+from turnout.outcomes.classify import classify
+from turnout.outcomes.decide import FailReason, Finish, StopReason, StopRequest, TerminalReason, Terminate
 from turnout.outcomes.facts import Limits, StopMode, Usage
+from turnout.outcomes.verdict import Outcome
 from turnout.runtime.agent import Agent, TurnTask
 from turnout.runtime.hooks import Allow, Answer, Candidate, FinishHook, Veto
 from turnout.runtime.messages import CallRequest, Message, UserMessage
@@ -142,6 +144,14 @@ class Play:
     after_stop: list[ModelRequest]
 
 
+MEANS: dict[TerminalReason | FailReason, Outcome] = {
+    Finish.END_TURN: Outcome.COMPLETED,
+    Finish.ERROR: Outcome.ERROR,
+    Finish.CONTEXT_OVERFLOW: Outcome.CONTEXT_OVERFLOW,
+    StopReason.USER_STOP: Outcome.STOPPED,
+}
+
+
 def play(scene: Scene, stop: StopRequest | None, at: int) -> Play:
     """Play a scene, with a stop before the callback number ``at``; -1 for none."""
     loop = CountingLoop()
@@ -192,6 +202,7 @@ def test_no_request_goes_out_after_a_stop(scene: Scene, mode: StopMode) -> None:
         assert played.after_stop == [], f"a request went out after a stop at point {at} of {undisturbed.points}"
         claims = [claim.reason for claim in played.result.facts.claims]
         assert claims == [played.result.decision.reason], f"one end at point {at}"
+        assert classify(played.result.facts).outcome is MEANS[played.result.decision.reason], f"at point {at}"
         if mode is StopMode.IMMEDIATE and played.injected:
             assert played.result.decision == Terminate(StopReason.USER_STOP), f"at point {at}"
     assert reached > 20

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from turnout.outcomes.budget import steps_charged
 from turnout.outcomes.decide import BudgetSpent
 from turnout.outcomes.facts import Instant, Limits, TurnFacts
 from turnout.outcomes.usage import total_tokens, usage_of
@@ -31,7 +30,7 @@ def calls_left(limits: Limits, facts: TurnFacts) -> int | None:
 
 def _used(facts: TurnFacts, now: Instant) -> Iterator[tuple[BudgetKind, float]]:
     """What is counted, as the classifier counts it: a request that failed or was cut is no charged step."""
-    yield BudgetKind.STEPS, steps_charged(facts.steps) or 0
+    yield BudgetKind.STEPS, sum(1 for step in facts.steps if step.finish_reason or step.raw_finish_reason)
     yield BudgetKind.TOOL_CALLS, _calls(facts)
     yield BudgetKind.TOKENS, total_tokens(usage_of(facts).usage) or 0
     yield BudgetKind.TIME, 0.0 if facts.started_at is None else (now - facts.started_at) / _NANOS

@@ -88,11 +88,17 @@ class Calls:
         elif tool.run is None:
             end = CallEnd(status=ToolStatus.AWAITING_CLIENT, turn_yield=CLIENT_YIELD)
         else:
-            context = ToolContext(self.turn_id, request, arguments)
-            raced = await race_abort(_run(tool, context, log), self.stop, work=context)
-            end = raced.value if isinstance(raced, Finished) else self._outlived(raced, log)
+            end = await self._raced(tool, ToolContext(self.turn_id, request, arguments), log)
         log.stands(end)
         return end
+
+    async def _raced(self, tool: Tool, context: ToolContext, log: CallLog) -> CallEnd:
+        try:
+            raced = await race_abort(_run(tool, context, log), self.stop, work=context)
+        except asyncio.CancelledError:
+            log.stands(CUT_SHORT)  # the race has ended the work before it lets the cancellation go on
+            raise
+        return raced.value if isinstance(raced, Finished) else self._outlived(raced, log)
 
     def _outlived(self, cut: Cut, log: CallLog) -> CallEnd:
         async def told() -> None:

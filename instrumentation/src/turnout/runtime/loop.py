@@ -66,6 +66,7 @@ class Loop:
             decision = await self._steps()
         except asyncio.CancelledError:
             self.controls.stop.request(HOST_CANCEL, Requester.HOST)
+            self._keep_cut()
             self._end(StepFacts(None, WORK_LEFT, Aborted(HOST_CANCEL)))
             raise
         except BaseException:
@@ -123,27 +124,27 @@ class Loop:
 
     async def _finished(self, finish: Finish, attempt: Attempt) -> StepFacts:
         """The provider ended the step: every hook has its say, whatever the budget."""
-        refused = await self._vetoed(finish, attempt.message.text)
+        feedback = await self._feedback(finish, attempt.message.text)
         if closes(finish):
             # It stood before any hook was asked, and only a stop that had come by then counts.
             return StepFacts(None, FinishCandidate(finish), attempt.latched)
-        demands = [vetoed(finish)] if refused else []
+        demands = [vetoed(finish)] if feedback else []
+        self.messages += feedback
         if self.controls.inbox.waiting:
             demands.append(Steering(finish))
         return StepFacts(None, select_demand(demands, finish), self._constraint())
 
-    async def _vetoed(self, finish: Finish, text: str) -> bool:
+    async def _feedback(self, finish: Finish, text: str) -> list[UserMessage]:
+        """What the hooks that veto say, as the message that the model reads next."""
         if not consults(finish):
-            return False
+            return []
         candidate = Candidate(self.task.turn_id, finish, text, tuple(self.messages), self.reader)
-        feedback: list[str] = []
+        said: list[str] = []
         for hook in self.agent.finish_hooks:
             checked = await consult(hook, candidate, self.controls.stop)
             self.log.finish_check(checked.verdict, checked.by, checked.why)
-            feedback += [checked.feedback] if checked.feedback is not None else []
-        if feedback:
-            self.messages.append(UserMessage("\n\n".join(feedback), Origin.FEEDBACK))
-        return bool(feedback)
+            said += [checked.feedback] if checked.feedback is not None else []
+        return [UserMessage("\n\n".join(said), Origin.FEEDBACK)] if said else []
 
     def _yielded(self, requests: Sequence[CallRequest], ends: Sequence[CallEnd]) -> TurnYield | None:
         for request, end in zip(requests, ends, strict=True):
@@ -183,6 +184,11 @@ class Loop:
         self.failure = attempt.failure
         if attempt.message.text or attempt.message.calls:
             self.messages.append(attempt.message)
+
+    def _keep_cut(self) -> None:
+        cut = self.seam.cut()
+        if cut is not None and self._step is not None:
+            self._keep(cut, self._step)
 
     def _end(self, facts: StepFacts) -> Terminate | Fail | None:
         """Decide; and where the decision is to end, give the turn its one end with the decided reason."""

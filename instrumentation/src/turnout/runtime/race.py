@@ -5,7 +5,7 @@ work has.
 """
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Coroutine
 from contextvars import Context
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
@@ -40,7 +40,7 @@ class Cut:
 
 
 async def race_abort(
-    awaitable: Coroutine[Any, Any, T],
+    awaitable: Awaitable[T],
     stop: StopLatch,
     *,
     work: Work | None = None,
@@ -52,7 +52,8 @@ async def race_abort(
     With ``soft`` an ``after_step`` stop ends the wait too, as it does where no step is running. An exception of the awaitable is raised as it is. When the caller is cancelled, the work is ended too and the cancellation
     goes on.
     """
-    task = asyncio.create_task(awaitable, context=context)
+    coroutine = awaitable if isinstance(awaitable, Coroutine) else _awaited(awaitable)
+    task = asyncio.create_task(coroutine, context=context)
     alarm = asyncio.create_task(stop.wait() if soft else stop.wait_immediate())
     try:
         await asyncio.wait({task, alarm}, return_when=asyncio.FIRST_COMPLETED)
@@ -71,6 +72,10 @@ def held(task: asyncio.Task[T]) -> asyncio.Task[T]:
     _HELD.add(task)
     task.add_done_callback(_HELD.discard)
     return task
+
+
+async def _awaited(awaitable: Awaitable[T]) -> T:
+    return await awaitable
 
 
 async def _ended(task: asyncio.Task[Any], work: Work | None) -> None:

@@ -56,6 +56,7 @@ class _Tries:
     asking: Asking
     request: ModelRequest | None = None
     attempts: list[Attempt] = field(default_factory=list[Attempt])
+    gathered: Gathered | None = None
     compacted: bool = False
 
     def open(self) -> ModelRequest:
@@ -86,20 +87,29 @@ class Seam:
         self._retry = retry
         self._compact = compact
         self._context = context
+        self._tries: _Tries | None = None
 
     async def step(self, asking: Asking) -> Attempt | None:
         """One settled step, retries and overflow recovery included; None where a stop let no request out."""
-        tries = _Tries(asking)
+        tries = self._tries = _Tries(asking)
         while True:
             attempt = await self._send(tries)
             if attempt is None:
                 return cut_between(tries.attempts, self._clock.now()) if tries.attempts else None
             tries.attempts.append(attempt)
+            tries.gathered = None
             if not await self._again(tries, attempt):
                 return of_several(tries.attempts)
 
+    def cut(self) -> Attempt | None:
+        """The step that the cancellation of the turn's task cut, as far as it came; None where none was at work."""
+        tries = self._tries
+        if tries is None or tries.gathered is None or tries.gathered.started_at is None:
+            return None
+        return of_several([*tries.attempts, tries.gathered.settled(self._clock.now(), aborted=True)])
+
     async def _send(self, tries: _Tries) -> Attempt | None:
-        gathered = Gathered(model=self._model.name, provider=self._model.provider, api=self._model.api)
+        gathered = tries.gathered = Gathered(model=self._model.name, provider=self._model.provider, api=self._model.api)
         raced = await race_abort(self._consume(tries, gathered), self._stop, context=self._context)
         match raced:
             case Finished(attempt):
