@@ -18,7 +18,7 @@ from turnout.outcomes.facts import (
     ToolStatus,
     TurnFacts,
 )
-from turnout.outcomes.rules import Rule
+from turnout.outcomes.finding import Rule
 
 
 def test_a_spent_budget() -> None:

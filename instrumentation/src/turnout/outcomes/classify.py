@@ -9,9 +9,9 @@ from turnout.outcomes.case import Case
 from turnout.outcomes.claims import label
 from turnout.outcomes.counts import counts_of
 from turnout.outcomes.facts import TurnFacts
+from turnout.outcomes.finding import Finding, Rule
 from turnout.outcomes.flags import flags_of
 from turnout.outcomes.resumable import resumable
-from turnout.outcomes.rules import Finding, Rule
 from turnout.outcomes.settle import settle
 from turnout.outcomes.stops import stop_is_in_flight
 from turnout.outcomes.verdict import (

@@ -4,9 +4,9 @@ from typing import assert_never
 
 from turnout.outcomes.case import Case
 from turnout.outcomes.facts import ToolStatus, TurnFacts
+from turnout.outcomes.finding import Finding
 from turnout.outcomes.providers import FinishClass
 from turnout.outcomes.reading import at_cap
-from turnout.outcomes.rules import Finding
 from turnout.outcomes.verdict import Outcome, Resumable
 
 # A call whose arguments were still streaming never ran; one that waits for somebody has not run yet.

@@ -1,12 +1,10 @@
 """The rules that decide how a turn ended, each by itself; `classify.RULES` gives their order."""
 
-from collections.abc import Callable
-from typing import NamedTuple
-
-from turnout.outcomes.budget import first_kind, forced_by, spent
+from turnout.outcomes.budget import forced_by, spent
 from turnout.outcomes.case import Case
 from turnout.outcomes.claims import DIED
-from turnout.outcomes.facts import Layer, StopRecord
+from turnout.outcomes.facts import Layer
+from turnout.outcomes.finding import Finding, claimed, guarded, marked, spent_limit
 from turnout.outcomes.providers import CLASS_ENDS, FinishClass
 from turnout.outcomes.stops import (
     cause_of_claim,
@@ -18,25 +16,7 @@ from turnout.outcomes.stops import (
     refusal_instant,
     told_why,
 )
-from turnout.outcomes.verdict import BudgetKind, Cause, Outcome
-
-
-class Finding(NamedTuple):
-    """What a rule found; ``inferred`` where nobody said so, ``passing`` where the error may go away by itself."""
-
-    outcome: Outcome
-    cause: Cause | None = None
-    budget_kind: BudgetKind | None = None
-    inferred: bool = False
-    passing: bool = False
-    stop: StopRecord | None = None
-
-
-class Rule(NamedTuple):
-    """One rule: a name that never changes its meaning, and a function that finds something or not."""
-
-    name: str
-    find: Callable[[Case], Finding | None]
+from turnout.outcomes.verdict import Cause, Outcome
 
 
 def stop_request(case: Case) -> Finding | None:
@@ -61,8 +41,8 @@ def stop_claim(case: Case) -> Finding | None:
 
 def person_denied(case: Case) -> Finding | None:
     """A person's denial of a tool call was the last thing to happen."""
-    claimed = None if case.terminal is None else case.terminal.said.outcome
-    other_end = case.turn.yield_ is not None or case.open or claimed in {Outcome.YIELDED, Outcome.BUDGET}
+    end = None if case.terminal is None else case.terminal.said.outcome
+    other_end = case.turn.yield_ is not None or case.open or end in {Outcome.YIELDED, Outcome.BUDGET}
     if other_end or not case.reading.denied or not case.reading.calls_tools:
         return None
     return Finding(Outcome.STOPPED, Cause.TOOL_DENIED)
@@ -77,7 +57,7 @@ def provider_cancelled(case: Case) -> Finding | None:
 
 def stop_marker(case: Case) -> Finding | None:
     """A message says that somebody stopped the turn, and no refusal had ended it."""
-    return None if case.reading.refused else _marked(case, Outcome.STOPPED)
+    return None if case.reading.refused else marked(case, Outcome.STOPPED)
 
 
 def provider_refused(case: Case) -> Finding | None:
@@ -92,17 +72,17 @@ def provider_refused(case: Case) -> Finding | None:
 
 def refusal_claim(case: Case) -> Finding | None:
     """The first valid terminal says refused: a provider, a filter or a guardrail."""
-    return _claimed(case, Outcome.REFUSED)
+    return claimed(case, Outcome.REFUSED)
 
 
 def guardrail_stop(case: Case) -> Finding | None:
     """A guardrail asked the loop to stop."""
-    return _guarded(case, Outcome.REFUSED)
+    return guarded(case, Outcome.REFUSED)
 
 
 def refusal_marker(case: Case) -> Finding | None:
     """A message says that the provider or a guardrail refused."""
-    return _marked(case, Outcome.REFUSED)
+    return marked(case, Outcome.REFUSED)
 
 
 def context_overflown(case: Case) -> Finding | None:
@@ -116,12 +96,12 @@ def context_overflown(case: Case) -> Finding | None:
 
 def overflow_claim(case: Case) -> Finding | None:
     """The first valid terminal says that the context is used up."""
-    return _claimed(case, Outcome.CONTEXT_OVERFLOW)
+    return claimed(case, Outcome.CONTEXT_OVERFLOW)
 
 
 def overflow_marker(case: Case) -> Finding | None:
     """A message says that the context is used up."""
-    return _marked(case, Outcome.CONTEXT_OVERFLOW)
+    return marked(case, Outcome.CONTEXT_OVERFLOW)
 
 
 def tool_yielded(case: Case) -> Finding | None:
@@ -132,7 +112,7 @@ def tool_yielded(case: Case) -> Finding | None:
 
 def yield_claim(case: Case) -> Finding | None:
     """The first valid terminal says that the turn was handed back."""
-    return _claimed(case, Outcome.YIELDED)
+    return claimed(case, Outcome.YIELDED)
 
 
 def tool_waits(case: Case) -> Finding | None:
@@ -175,7 +155,7 @@ def output_cut(case: Case) -> Finding | None:
 
 def length_claim(case: Case) -> Finding | None:
     """The first valid terminal says that the output was cut."""
-    return _claimed(case, Outcome.LENGTH)
+    return claimed(case, Outcome.LENGTH)
 
 
 def budget_claim(case: Case) -> Finding | None:
@@ -183,7 +163,7 @@ def budget_claim(case: Case) -> Finding | None:
     said = case.claimed(Outcome.BUDGET)
     if said is None or said.budget_kind is None or _died_over_a_call(case):
         return None
-    return _budget(case, [said.budget_kind, *spent(case.reading)])
+    return spent_limit(case, [said.budget_kind, *spent(case.reading)])
 
 
 def budget_stop(case: Case) -> Finding | None:
@@ -191,13 +171,13 @@ def budget_stop(case: Case) -> Finding | None:
     said = told_why(case)
     if said is None or said.budget_kind is None or _died_over_a_call(case):
         return None
-    return _budget(case, [said.budget_kind, *spent(case.reading)])
+    return spent_limit(case, [said.budget_kind, *spent(case.reading)])
 
 
 def budget_finish(case: Case) -> Finding | None:
     """The finish value of the last step is a spent limit of the loop."""
     kind = case.reading.finish.budget_kind
-    return None if kind is None else _budget(case, [kind, *spent(case.reading)])
+    return None if kind is None else spent_limit(case, [kind, *spent(case.reading)])
 
 
 def budget_spent(case: Case) -> Finding | None:
@@ -206,19 +186,19 @@ def budget_spent(case: Case) -> Finding | None:
     if not reading.work_left or _hangs(case):
         return None
     kinds = spent(reading)
-    return _budget(case, kinds) if kinds else None
+    return spent_limit(case, kinds) if kinds else None
 
 
 def answer_forced(case: Case) -> Finding | None:
     """The runtime had disabled the tools because the budget was spent, and the model answered without them."""
     kinds = forced_by(case.reading)
-    return _budget(case, kinds) if kinds and case.reading.ended_itself else None
+    return spent_limit(case, kinds) if kinds and case.reading.ended_itself else None
 
 
 def budget_marker(case: Case) -> Finding | None:
     """A message says that a limit was spent, and nothing contradicts it."""
     said = case.marked(Outcome.BUDGET)
-    return _marked(case, Outcome.BUDGET) if said is not None and is_spent(case.reading, said) else None
+    return marked(case, Outcome.BUDGET) if said is not None and is_spent(case.reading, said) else None
 
 
 def still_open(case: Case) -> Finding | None:
@@ -284,17 +264,17 @@ def process_failed(case: Case) -> Finding | None:
 
 def loop_guard_stop(case: Case) -> Finding | None:
     """A loop guard asked the loop to stop."""
-    return _guarded(case, Outcome.ERROR)
+    return guarded(case, Outcome.ERROR)
 
 
 def error_marker(case: Case) -> Finding | None:
     """A message says that a loop guard ended the turn."""
-    return _marked(case, Outcome.ERROR)
+    return marked(case, Outcome.ERROR)
 
 
 def success_claim(case: Case) -> Finding | None:
     """The first valid terminal says that the turn was completed, and nothing contradicts it."""
-    return _claimed(case, Outcome.COMPLETED)
+    return claimed(case, Outcome.COMPLETED)
 
 
 def finished_by_itself(case: Case) -> Finding | None:
@@ -326,25 +306,6 @@ def _before_refusal(case: Case) -> bool:
     claimed_at = None if case.terminal is None else case.terminal.claim.at
     refused_at = refusal_instant(case)
     return claimed_at is not None and refused_at is not None and claimed_at < refused_at
-
-
-def _claimed(case: Case, outcome: Outcome) -> Finding | None:
-    said = case.claimed(outcome)
-    return None if said is None else Finding(outcome, said.cause, passing=said.passing)
-
-
-def _marked(case: Case, outcome: Outcome) -> Finding | None:
-    said = case.marked(outcome)
-    return None if said is None else Finding(outcome, said.cause, said.budget_kind, inferred=True)
-
-
-def _guarded(case: Case, outcome: Outcome) -> Finding | None:
-    said = told_why(case) if case.turn.stop_requests else None
-    return None if said is None or said.outcome is not outcome else Finding(outcome, said.cause)
-
-
-def _budget(case: Case, kinds: list[BudgetKind]) -> Finding:
-    return Finding(Outcome.BUDGET, Cause.FINISH_VETO if case.reading.vetoed else None, first_kind(kinds))
 
 
 def _died_over_a_call(case: Case) -> bool:
