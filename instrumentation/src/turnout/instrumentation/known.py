@@ -106,25 +106,30 @@ def known_turn(turn: TurnFacts) -> KnownTurn:
 
 def step_facts(step: Values, calls: list[Values]) -> Step:
     """A step's values and those of its calls as a value."""
-    fields = _read(step, _STEP_PARTS)
-    if "attempt_ends" in fields:
-        fields["attempt_ends"] = tuple([AttemptEnd(**end) for end in fields["attempt_ends"]])
-    fields["tool_calls"] = tuple([call_facts(call) for call in calls])
+    fields = step.copy()
+    if "usage" in step:
+        fields["usage"] = Usage(**step["usage"])
+    if "output" in step:
+        fields["output"] = Output(**step["output"])
+    if "refusal" in step:
+        fields["refusal"] = Refusal(**step["refusal"])
+    if "error" in step:
+        fields["error"] = StepError(**step["error"])
+    if "attempt_ends" in step:
+        fields["attempt_ends"] = tuple([AttemptEnd(**end) for end in step["attempt_ends"]])
+    if calls:
+        fields["tool_calls"] = tuple([call_facts(call) for call in calls])
     return Step(**fields)
 
 
 def call_facts(call: Values) -> ToolCall:
     """A tool call's values as a value."""
-    return ToolCall(**_read(call, _CALL_PARTS))
+    if "status" not in call:
+        return ToolCall(**call)
+    return ToolCall(**{**call, "status": _STATUSES[call["status"]]})
 
 
-_STEP_PARTS: Final[_Parts] = (
-    ("usage", lambda part: Usage(**part)),
-    ("output", lambda part: Output(**part)),
-    ("refusal", lambda part: Refusal(**part)),
-    ("error", lambda part: StepError(**part)),
-)
-_CALL_PARTS: Final[_Parts] = (("status", ToolStatus),)
+_STATUSES: Final = {status.value: status for status in ToolStatus}
 _TURN_PARTS: Final[_Parts] = (
     ("limits", lambda part: Limits(**part)),
     ("usage", lambda part: Usage(**part)),

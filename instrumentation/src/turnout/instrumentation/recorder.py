@@ -49,13 +49,13 @@ class RandomIds:
     """Ids that nobody can guess or repeat."""
 
     def __init__(self) -> None:
-        self._random = random.Random()  # noqa: S311 - trace ids are no secrets, and a system call each would cost more than the span
+        self._random = random.Random()  # noqa: S311 - ids are no secrets, and a system call each would cost more than the span
         seed = weakref.WeakMethod(self._seed)
         os.register_at_fork(after_in_child=lambda: call_if_alive(seed))
 
     def turn_id(self) -> str:
         """128 random bits, as hexadecimal text."""
-        return os.urandom(16).hex()
+        return f"{self._random.getrandbits(128):032x}"
 
     def trace_id(self) -> int:
         """128 random bits."""

@@ -22,19 +22,40 @@ class Scope:
     __slots__ = ("_before", "_inside")
 
     def __init__(self, turn: "TurnState", place: "Place | None") -> None:
-        before = inside = get_current()
-        if before.get(_TURN) is not turn:
-            inside = set_value(_TURN, turn, before)
-        if place is not None:
-            inside = set_span_in_context(NonRecordingSpan(place.context), inside)
-        self._before: Context = before
-        self._inside: Context = inside
-        attach(inside)
+        self._before: Context = get_current()
+        self._inside: Context = _within(self._before, turn, place)
+        attach(self._inside)
 
     def leave(self) -> None:
         """Make current what was before, unless something else has become current since."""
         if get_current() is self._inside:
             attach(self._before)
+
+
+class GeneratorScope:
+    """Makes a turn current while a generator works, and gives its consumer the own context back between its items.
+
+    What the generator has made current when it hands an item out is current again when it goes on.
+    """
+
+    __slots__ = ("_inside", "_outside")
+
+    def __init__(self, turn: "TurnState", place: "Place | None") -> None:
+        self._outside: Context = get_current()
+        self._inside: Context = _within(self._outside, turn, place)
+
+    def __enter__(self) -> None:
+        self._outside = get_current()
+        attach(self._inside)
+
+    def __exit__(self, *leaving: object) -> None:
+        self._inside = get_current()
+        attach(self._outside)
+
+
+def _within(around: Context, turn: "TurnState", place: "Place | None") -> Context:
+    inside = around if around.get(_TURN) is turn else set_value(_TURN, turn, around)
+    return inside if place is None else set_span_in_context(NonRecordingSpan(place.context), inside)
 
 
 def current_state() -> "TurnState | None":

@@ -1,5 +1,7 @@
 """Names and attributes of step, tool and turn spans, as data: PURE, from what is known to names and values."""
 
+from typing import Final
+
 from turnout.instrumentation import attributes as names
 from turnout.instrumentation.columns import Value
 from turnout.instrumentation.known import Values
@@ -7,6 +9,34 @@ from turnout.outcomes.verdict import Verdict
 
 _OTHER = "_OTHER"
 _NOTHING: Values = {}
+_STEP_NAMES: Final = {
+    "index": names.STEP_INDEX,
+    "provider": names.PROVIDER_NAME,
+    "api": names.STEP_API,
+    "model": names.REQUEST_MODEL,
+    "max_output_tokens": names.REQUEST_MAX_TOKENS,
+    "message_id": names.RESPONSE_ID,
+    "raw_finish_reason": names.STEP_RAW_FINISH_REASON,
+    "aborted": names.STEP_ABORTED,
+    "stream_complete": names.STEP_STREAM_COMPLETE,
+    "forced_final": names.STEP_FORCED_FINAL,
+    "cost_usd": names.STEP_COST_USD,
+}
+_USAGE_NAMES: Final = {
+    "input_tokens": names.USAGE_INPUT_TOKENS,
+    "output_tokens": names.USAGE_OUTPUT_TOKENS,
+    "cache_read_tokens": names.USAGE_CACHE_READ_TOKENS,
+    "cache_write_tokens": names.USAGE_CACHE_WRITE_TOKENS,
+    "reasoning_tokens": names.USAGE_REASONING_TOKENS,
+}
+_OUTPUT_NAMES: Final = {"text_chars": names.STEP_TEXT_CHARS, "parts": names.STEP_PARTS}
+_CALL_NAMES: Final = {
+    "name": names.TOOL_NAME,
+    "id": names.TOOL_CALL_ID,
+    "status": names.TOOL_STATUS,
+    "mutating": names.TOOL_MUTATING,
+    "final": names.TOOL_FINAL,
+}
 
 
 def span_name(operation: str, subject: str | None) -> str:
@@ -29,41 +59,25 @@ def turn_error(verdict: Verdict) -> str | None:
 
 def step_attributes(turn: Values, step: Values) -> dict[str, Value]:
     """The attributes of ``chat``; input tokens include the cache and output tokens the reasoning, as the conventions have it."""
-    known = step.get
-    reason = known("finish_reason") or known("raw_finish_reason")
-    usage = usage_in_conventions(step)
-    output = known("output") or _NOTHING
-    refusal = known("refusal")
-    values: dict[str, Value | None] = {
-        names.OPERATION_NAME: names.CHAT,
-        names.TURN_ID: turn["turn_id"],
-        names.STEP_INDEX: known("index"),
-        names.AGENT_NAME: turn.get("agent"),
-        names.CONVERSATION_ID: turn.get("conversation_id"),
-        names.PROVIDER_NAME: known("provider"),
-        names.STEP_API: known("api"),
-        names.REQUEST_MODEL: known("model"),
-        names.REQUEST_MAX_TOKENS: known("max_output_tokens"),
-        names.RESPONSE_ID: known("message_id"),
-        names.RESPONSE_FINISH_REASONS: (reason,) if reason is not None else None,
-        names.STEP_RAW_FINISH_REASON: known("raw_finish_reason"),
-        names.STEP_REFUSED: None if refusal is None else True,
-        names.TURN_REFUSAL_CATEGORY: (refusal or _NOTHING).get("category"),
-        names.STEP_ABORTED: known("aborted"),
-        names.STEP_STREAM_COMPLETE: known("stream_complete"),
-        names.STEP_FORCED_FINAL: known("forced_final"),
-        names.USAGE_INPUT_TOKENS: usage.get("input_tokens"),
-        names.USAGE_OUTPUT_TOKENS: usage.get("output_tokens"),
-        names.USAGE_CACHE_READ_TOKENS: usage.get("cache_read_tokens"),
-        names.USAGE_CACHE_WRITE_TOKENS: usage.get("cache_write_tokens"),
-        names.USAGE_REASONING_TOKENS: usage.get("reasoning_tokens"),
-        names.STEP_COST_USD: known("cost_usd"),
-        names.STEP_TEXT_CHARS: output.get("text_chars"),
-        names.STEP_PARTS: output.get("parts"),
-        names.ERROR_TYPE: step_error(step),
-        names.STEP_ERROR_STATUS: (known("error") or _NOTHING).get("status"),
-    }
-    return {name: value for name, value in values.items() if value is not None}
+    values = _of_turn(names.CHAT, turn)
+    values.update({_STEP_NAMES[key]: value for key, value in step.items() if key in _STEP_NAMES})
+    reason = step.get("finish_reason") or step.get("raw_finish_reason")
+    if reason is not None:
+        values[names.RESPONSE_FINISH_REASONS] = (reason,)
+    if "usage" in step:
+        usage = usage_in_conventions(step)
+        values.update({_USAGE_NAMES[key]: tokens for key, tokens in usage.items() if tokens is not None})
+    if "output" in step:
+        values.update({_OUTPUT_NAMES[key]: value for key, value in step["output"].items() if key in _OUTPUT_NAMES})
+    if "refusal" in step:
+        values[names.STEP_REFUSED] = True
+        if "category" in step["refusal"]:
+            values[names.TURN_REFUSAL_CATEGORY] = step["refusal"]["category"]
+    if "error" in step:
+        values[names.ERROR_TYPE] = step_error(step) or _OTHER
+        if "status" in step["error"]:
+            values[names.STEP_ERROR_STATUS] = step["error"]["status"]
+    return values
 
 
 def step_error(step: Values) -> str | None:
@@ -77,21 +91,14 @@ def step_error(step: Values) -> str | None:
 
 def tool_attributes(turn: Values, step: int | None, call: Values) -> dict[str, Value]:
     """The attributes of ``execute_tool``."""
-    known = call.get
-    values: dict[str, Value | None] = {
-        names.OPERATION_NAME: names.EXECUTE_TOOL,
-        names.TURN_ID: turn["turn_id"],
-        names.STEP_INDEX: step,
-        names.AGENT_NAME: turn.get("agent"),
-        names.CONVERSATION_ID: turn.get("conversation_id"),
-        names.TOOL_NAME: known("name"),
-        names.TOOL_CALL_ID: known("id"),
-        names.TOOL_STATUS: known("status"),
-        names.TOOL_MUTATING: known("mutating"),
-        names.TOOL_FINAL: known("final"),
-        names.ERROR_TYPE: tool_error(call),
-    }
-    return {name: value for name, value in values.items() if value is not None}
+    values = _of_turn(names.EXECUTE_TOOL, turn)
+    if step is not None:
+        values[names.STEP_INDEX] = step
+    values.update({_CALL_NAMES[key]: value for key, value in call.items() if key in _CALL_NAMES})
+    error = tool_error(call)
+    if error is not None:
+        values[names.ERROR_TYPE] = error
+    return values
 
 
 def tool_error(call: Values) -> str | None:
@@ -115,3 +122,12 @@ def usage_in_conventions(step: Values) -> Values:
 
 def _plus(tokens: int | None, more: int) -> int | None:
     return tokens + more if tokens is not None else (more or None)
+
+
+def _of_turn(operation: str, turn: Values) -> dict[str, Value]:
+    values: dict[str, Value] = {names.OPERATION_NAME: operation, names.TURN_ID: turn["turn_id"]}
+    if "agent" in turn:
+        values[names.AGENT_NAME] = turn["agent"]
+    if "conversation_id" in turn:
+        values[names.CONVERSATION_ID] = turn["conversation_id"]
+    return values

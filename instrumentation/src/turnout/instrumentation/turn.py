@@ -6,7 +6,7 @@ from turnout.instrumentation.block import Block
 from turnout.instrumentation.failures import claim_without_text
 from turnout.instrumentation.guard import guarded
 from turnout.instrumentation.known import Values, values_of
-from turnout.instrumentation.scope import Scope, current_state
+from turnout.instrumentation.scope import GeneratorScope, Scope, current_state
 from turnout.instrumentation.sink import Place
 from turnout.instrumentation.steps import StepHandle
 from turnout.instrumentation.texts import text
@@ -187,6 +187,10 @@ class TurnHandle(Block):
     def enter(self) -> Scope:
         """Make the turn current without a ``with`` block; the scope is to be left by the caller, and ends nothing."""
         return Scope(self._turn, self._turn.place)
+
+    def generator_scope(self) -> GeneratorScope:
+        """For generators: entered each time the generator goes on, left each time it hands an item out."""
+        return GeneratorScope(self._turn, self._turn.place)
 
     def __enter__(self) -> Self:
         self._scope = Scope(self._turn, self._turn.place)

@@ -11,6 +11,7 @@ happens inside is told by `turnout.instrumentation.current_turn`.
 
 import inspect
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from contextlib import nullcontext
 from functools import partial, wraps
 from typing import Any, TypeVar
 
@@ -119,20 +120,19 @@ def _generator(function: Callable[..., Any], opened: Opened, quiet: Quiet) -> Ca
 
 def _stepping(items: Generator[Any, Any, Any], turn: TurnHandle, quiet: Quiet) -> Generator[Any, Any, Any]:
     """What ``yield from`` does, with the turn current while the generator works, and not while its consumer does."""
+    scope = quiet(turn.generator_scope) or nullcontext()
     step: Callable[[], Any] = partial(items.send, None)
     while True:
-        scope = quiet(turn.enter)
-        try:
-            item = step()
-        except StopIteration as done:
-            return done.value
-        finally:
-            if scope is not None:
-                quiet(scope.leave)
+        with scope:
+            try:
+                item = step()
+            except StopIteration as done:
+                return done.value
         try:
             step = partial(items.send, (yield item))
         except GeneratorExit:
-            items.close()
+            with scope:
+                items.close()
             raise
         except BaseException as thrown:  # noqa: BLE001 - the consumer's, for the generator to see
             step = partial(items.throw, thrown)
@@ -142,21 +142,20 @@ def _async_generator(function: Callable[..., Any], opened: Opened, quiet: Quiet)
     async def call(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
         turn = quiet(opened, args, kwargs)
         items = function(*args, **kwargs)
+        scope = (quiet(turn.generator_scope) if turn is not None else None) or nullcontext()
         step: Callable[[], Awaitable[Any]] = partial(items.asend, None)
         try:
             while True:
-                scope = quiet(turn.enter) if turn is not None else None
-                try:
-                    item = await step()
-                except StopAsyncIteration:
-                    break
-                finally:
-                    if scope is not None:
-                        quiet(scope.leave)
+                with scope:
+                    try:
+                        item = await step()
+                    except StopAsyncIteration:
+                        break
                 try:
                     step = partial(items.asend, (yield item))
                 except GeneratorExit:
-                    await items.aclose()
+                    with scope:
+                        await items.aclose()
                     raise
                 except BaseException as thrown:  # noqa: BLE001 - the consumer's, for the generator to see
                     step = partial(items.athrow, thrown)

@@ -1,6 +1,7 @@
 """What the integrations share: hooks that cannot fail their host, and readers of objects that are not ours."""
 
 from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import nullcontext
 from typing import Any, ParamSpec, TypeVar
 
 from turnout.instrumentation.losses import Losses
@@ -31,15 +32,13 @@ class Quiet:
 
 async def in_scope(items: AsyncGenerator[T, None], turn: TurnHandle | None, quiet: Quiet) -> AsyncGenerator[T, None]:
     """The items of a generator, with the turn current while the generator works, and not while its consumer does."""
+    scope = (quiet(turn.generator_scope) if turn is not None else None) or nullcontext()
     while True:
-        scope = quiet(turn.enter) if turn is not None else None
-        try:
-            item = await anext(items)
-        except StopAsyncIteration:
-            return
-        finally:
-            if scope is not None:
-                quiet(scope.leave)
+        with scope:
+            try:
+                item = await anext(items)
+            except StopAsyncIteration:
+                return
         yield item
 
 
