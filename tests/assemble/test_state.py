@@ -49,7 +49,6 @@ def content(state: State) -> list[object]:
         "first_at",
         "last_at",
         "keys",
-        "records",
         "emitted",
         "unrecognised",
         "fresh_at",
@@ -57,7 +56,10 @@ def content(state: State) -> list[object]:
         "pending",
         "due",
     )
-    return [state.position, *({name: getattr(one, name) for name in names} for one in state.groups)]
+    return [
+        state.position,
+        *({name: getattr(one, name) for name in names} | {"records": list(one.records)} for one in state.groups),
+    ]
 
 
 @settings(max_examples=200, deadline=None)

@@ -156,7 +156,7 @@ class Assembler:
         group.pending = True
         settled = min(group.last_at + self.pace.settle, group.fresh_at + self.pace.patience)
         # Looking costs by the record: a long turn that goes on is looked at less and less often.
-        self._schedule(group, max(settled, group.looked_at + len(group.records) * _PER_RECORD))
+        self._schedule(group, max(settled, group.looked_at + len(group) * _PER_RECORD))
 
     def _schedule(self, group: Group, due: Instant) -> None:
         if due != group.due:
@@ -189,7 +189,7 @@ class Assembler:
         """The turns of a group as its records tell them now."""
         try:
             normalised = turns_from(group.records)
-            turns = [classified(facts, group.first_at) for facts in normalised.turns]
+            turns = [_encoded(classified(facts, group.first_at)) for facts in normalised.turns]
         except Exception:  # noqa: BLE001 - one group that no dialect can read must not keep all others from the lake
             self.failed += 1
             return []
@@ -240,6 +240,10 @@ def _keys(record: Record) -> Sequence[str]:
     return link_keys(record) or (f"alone:{record.span_id}:{record.name}",)
 
 
+def _encoded(turn: ClassifiedTurn) -> ClassifiedTurn:
+    return replace(turn, encoded=encode_turn(turn.facts))
+
+
 def _is_endless(facts: TurnFacts) -> bool:
     """Whether a turn is known by a key of log records alone: its dialect has no span that ends with the turn."""
     return facts.source is not None and facts.turn_id.startswith(f"{facts.source}:")
@@ -247,10 +251,9 @@ def _is_endless(facts: TurnFacts) -> bool:
 
 def _news(group: Group, turn: ClassifiedTurn, how: How) -> list[Given]:
     """The turn, unless the same was given before."""
-    encoded = encode_turn(turn.facts)
-    digest = digest_of(encoded)
+    digest = digest_of(turn.encoded)
     before = group.emitted.get(turn.facts.turn_id)
     if before == digest:
         return []
     group.emitted[turn.facts.turn_id] = digest
-    return [Given(replace(turn, encoded=encoded), digest, how, before)]
+    return [Given(turn, digest, how, before)]

@@ -3,7 +3,7 @@
 A group keeps each distinct record once, however often and in whatever order it came.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -24,7 +24,6 @@ class Group:
     first_at: Instant
     last_at: Instant
     keys: set[str] = field(default_factory=set[str])
-    records: list[Record] = field(default_factory=list[Record])
     emitted: dict[str, str] = field(default_factory=dict[str, str])
     """The digest of what was last given for each turn id."""
     unrecognised: dict[str, int] = field(default_factory=dict[str, int])
@@ -36,15 +35,26 @@ class Group:
     """Whether a turn of it may still be running."""
     died_at: Instant | None = None
     due: Instant = 0
-    _known: dict[tuple[object, ...], list[Record]] = field(default_factory=dict[tuple[object, ...], list[Record]])
+    _records: dict[int, Record] = field(default_factory=dict[int, Record])
+
+    def __len__(self) -> int:
+        """How many records it keeps."""
+        return len(self._records)
+
+    @property
+    def records(self) -> Collection[Record]:
+        """The records, in the order in which they came."""
+        return self._records.values()
 
     def add(self, record: Record) -> bool:
         """Keep a record, unless it is here already."""
-        twins = self._known.setdefault(_identity(record), [])
-        if any(twin == record for twin in twins):
-            return False
-        twins.append(record)
-        self.records.append(record)
+        # The place is a hash; a different record that hashes to the same place goes to the next free one.
+        place = hash(_identity(record))
+        while (held := self._records.get(place)) is not None:
+            if held == record:
+                return False
+            place += 1
+        self._records[place] = record
         return True
 
     def absorb(self, other: "Group") -> None:
@@ -104,13 +114,13 @@ class Groups:
         """Add a group that was kept elsewhere."""
         self._by_number[group.number] = group
         self._next = max(self._next, group.number + 1)
-        self.records += len(group.records)
+        self.records += len(group)
         self._name(group, group.keys)
 
     def drop(self, group: Group) -> None:
         """Forget a group; what comes for its keys later is a group of its own."""
         del self._by_number[group.number]
-        self.records -= len(group.records)
+        self.records -= len(group)
         for key in group.keys:
             del self._by_key[key]
 
@@ -119,7 +129,7 @@ class Groups:
         found = {group.number: group for key in keys if (group := self._by_key.get(key)) is not None}
         if not found:
             return self._new(keys, at)
-        largest = max(found.values(), key=lambda group: (len(group.records), -group.number))
+        largest = max(found.values(), key=lambda group: (len(group), -group.number))
         for other in found.values():
             if other is not largest:
                 self._join(largest, other)
@@ -140,9 +150,9 @@ class Groups:
 
     def _join(self, group: Group, other: Group) -> None:
         del self._by_number[other.number]
-        self.records -= len(group.records) + len(other.records)
+        self.records -= len(group) + len(other)
         group.absorb(other)
-        self.records += len(group.records)
+        self.records += len(group)
         self._name(group, other.keys)
 
 

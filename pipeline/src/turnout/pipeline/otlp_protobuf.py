@@ -1,6 +1,7 @@
 """OTLP protobuf messages -> records."""
 
 from collections.abc import Iterable, Iterator
+from sys import intern
 
 from google.protobuf.message import DecodeError
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
@@ -95,7 +96,8 @@ def _attributes(items: Iterable[KeyValue]) -> dict[str, Value]:
     for item in items:
         value = item.value
         # Most values are text, and looking at the text costs less than asking which kind it is.
-        found[item.key] = value.string_value or _value(value)
+        # One object a name, however many records carry it: names are most of what a record holds in memory.
+        found[intern(item.key)] = value.string_value or _value(value)
     return found
 
 

@@ -207,9 +207,7 @@ def _locked(folder: Path) -> int:
         folder.mkdir(parents=True, exist_ok=True)
         handle = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
-        raise JournalError(
-            f"cannot open the journal in {folder}: got {error.strerror}, expected a folder to write to; name another"
-        ) from error
+        raise _unusable(folder, error) from error
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
@@ -224,9 +222,10 @@ def journal_id(folder: Path) -> str:
     """Read the name under which the lake keeps this journal's position; made once and kept beside the segments."""
     path = folder / "id"
     try:
-        return path.read_text().strip() or _new_id(path)
-    except FileNotFoundError:
-        return _new_id(path)
+        known = path.read_text().strip() if path.exists() else ""
+        return known or _new_id(path)
+    except OSError as error:
+        raise _unusable(folder, error) from error
 
 
 def _new_id(path: Path) -> str:
@@ -237,6 +236,12 @@ def _new_id(path: Path) -> str:
     draft.replace(path)
     _sync_folder(path.parent)
     return name
+
+
+def _unusable(folder: Path, error: OSError) -> JournalError:
+    return JournalError(
+        f"cannot open the journal in {folder}: got {error.strerror}, expected a folder to write to; name another"
+    )
 
 
 def _sync_folder(folder: Path) -> None:
