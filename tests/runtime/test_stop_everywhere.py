@@ -5,6 +5,7 @@ injected before each of them in turn. Nothing is picked by hand.
 """
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 from contextvars import Context
 from dataclasses import dataclass
@@ -13,17 +14,30 @@ from typing import Any
 import pytest
 
 from turnout.outcomes.classify import classify
-from turnout.outcomes.decide import FailReason, Finish, StopReason, StopRequest, TerminalReason, Terminate
-from turnout.outcomes.facts import Limits, StopMode, Usage
+from turnout.outcomes.decide import Finish, StopReason, StopRequest, TerminalReason, TurnYield, YieldReason
+from turnout.outcomes.facts import Limits, StopMode, ToolStatus, Usage
 from turnout.outcomes.verdict import Outcome
 from turnout.runtime.agent import Agent, TurnTask
 from turnout.runtime.hooks import Allow, Answer, Candidate, FinishHook, Veto
 from turnout.runtime.messages import CallRequest, Message, UserMessage
 from turnout.runtime.model import ModelRequest
-from turnout.runtime.scripted import CallsTools, Overflows, Pauses, Rejects, Says, Scripted, ScriptedCall, ScriptedModel
+from turnout.runtime.scripted import (
+    CallsTools,
+    Drops,
+    Overflows,
+    Pauses,
+    Refuses,
+    Rejects,
+    RunsOut,
+    Says,
+    Scripted,
+    ScriptedCall,
+    ScriptedModel,
+)
 from turnout.runtime.steering import Controls
-from turnout.runtime.tools import Approval, Approved, PrerequisiteMissing, Tool, ToolContext
-from turnout.runtime.turn import Turn, TurnResult, start_turn
+from turnout.runtime.tools import Approval, Approved, PrerequisiteMissing, Tool, ToolContext, ToolYield
+from turnout.runtime.transcript import Entry, MemoryStore
+from turnout.runtime.turn import Turn, start_turn
 from turnout.runtime.virtual import VirtualClock, VirtualLoop
 
 START = 1_767_607_200_000_000_000
@@ -79,6 +93,20 @@ async def _locked(_: ToolContext) -> str:
     raise PrerequisiteMissing("Read it first.")
 
 
+async def _hand_off(_: ToolContext) -> ToolYield:
+    await asyncio.sleep(1)
+    return ToolYield(TurnYield(YieldReason.PLAN_HANDOFF), "Handed over.")
+
+
+TOOLS = (
+    Tool(name="read", run=_read),
+    Tool(name="locked", run=_locked),
+    Tool(name="guarded", run=_read, approve=_approve),
+    Tool(name="final", run=_read, final=True),
+    Tool(name="hand_off", run=_hand_off),
+)
+
+
 def _hook(*answers: Answer) -> FinishHook:
     left = list(answers)
 
@@ -119,6 +147,7 @@ class Scene:
     script: Callable[[], list[Scripted]]
     hooks: Callable[[], tuple[FinishHook, ...]] = tuple
     beside: Callable[[Turn], Any] | None = None
+    end: TerminalReason = Finish.END_TURN
 
 
 SCENES = {
@@ -133,76 +162,114 @@ SCENES = {
     "steering": Scene(lambda: [_says(), _says()], lambda: (_hook(),), _steer),
     "a pause at the boundary": Scene(lambda: [_calls(), _calls(), _says()], beside=_pause),
     "a provider's pause": Scene(lambda: [Pauses(text="Hm.", seconds=1), _says()]),
+    "a hand-off": Scene(lambda: [_calls(), _calls("hand_off")], end=YieldReason.PLAN_HANDOFF),
+    "a refusal that a hook is asked about": Scene(
+        lambda: [_calls(), Refuses(text="No.", seconds=1)], lambda: (_hook(),), end=Finish.REFUSAL
+    ),
+    "a cut answer that a hook is asked about": Scene(
+        lambda: [RunsOut(text="Half", seconds=1)], lambda: (_hook(),), end=Finish.LENGTH
+    ),
+    "a failure": Scene(lambda: [_calls(), Rejects(status=401, seconds=1)], end=Finish.ERROR),
+    "a stream that breaks off": Scene(lambda: [Drops(text="Hal", seconds=1)], end=Finish.ERROR),
+}
+IDS = list(SCENES)
+
+STANDS = {Finish.REFUSAL}
+"""Ends that a later stop does not change."""
+
+MEANS: dict[str | None, Outcome] = {
+    Finish.END_TURN: Outcome.COMPLETED,
+    Finish.ERROR: Outcome.ERROR,
+    Finish.LENGTH: Outcome.LENGTH,
+    Finish.REFUSAL: Outcome.REFUSED,
+    YieldReason.PLAN_HANDOFF: Outcome.YIELDED,
+    StopReason.USER_STOP: Outcome.STOPPED,
+    StopReason.CANCELLED: Outcome.STOPPED,
 }
 
 
 @dataclass
 class Play:
-    result: TurnResult
+    entry: Entry
     points: int
-    injected: bool
     after_stop: list[ModelRequest]
 
+    @property
+    def reasons(self) -> list[str | None]:
+        """The reasons with which the turn ended: one."""
+        return [claim.reason for claim in self.entry.facts.claims]
 
-MEANS: dict[TerminalReason | FailReason, Outcome] = {
-    Finish.END_TURN: Outcome.COMPLETED,
-    Finish.ERROR: Outcome.ERROR,
-    Finish.CONTEXT_OVERFLOW: Outcome.CONTEXT_OVERFLOW,
-    StopReason.USER_STOP: Outcome.STOPPED,
-}
+    @property
+    def disturbed(self) -> bool:
+        """Whether the stop came before the end."""
+        return bool(self.entry.facts.stop_requests)
 
 
-def play(scene: Scene, stop: StopRequest | None, at: int) -> Play:
-    """Play a scene, with a stop before the callback number ``at``; -1 for none."""
+def play(scene: Scene, inject: Callable[[Turn], object] = lambda _: None, at: int = -1) -> Play:
+    """Play a scene, and do something to it before the callback number ``at``."""
     loop = CountingLoop()
-    clock = VirtualClock(START)
+    clock, store = VirtualClock(START), MemoryStore()
     model = SpyModel(scene.script(), clock=clock, provider="anthropic")
     model.after_stop = []
 
-    async def main() -> tuple[TurnResult, bool]:
+    async def main() -> None:
         controls = Controls()
         model.latched = lambda: controls.stop.stop is not None
-        tools = (
-            Tool(name="read", run=_read),
-            Tool(name="locked", run=_locked),
-            Tool(name="guarded", run=_read, approve=_approve),
-            Tool(name="final", run=_read, final=True),
-        )
         turn = start_turn(
-            Agent(name="a", model=model, tools=tools, finish_hooks=scene.hooks(), compact=_drop_oldest),
+            Agent(name="a", model=model, tools=TOOLS, finish_hooks=scene.hooks(), compact=_drop_oldest),
             TurnTask(turn_id="t", messages=(UserMessage("Go."), UserMessage("Go on.")), limits=Limits(steps=9)),
             controls=controls,
+            store=store,
             clock=clock,
         )
-        loop.at = at
-        loop.inject = lambda: stop is not None and controls.stop.request(stop)
+        loop.at, loop.inject = at, lambda: inject(turn)
         beside = asyncio.ensure_future(scene.beside(turn)) if scene.beside is not None else None
-        result = await turn
+        with contextlib.suppress(asyncio.CancelledError):
+            await turn
         loop.inject = None
         if beside is not None:
             await beside
-        return result, bool(result.facts.stop_requests)
 
     with asyncio.Runner(loop_factory=lambda: loop) as runner:
-        result, injected = runner.run(main())
-    return Play(result, loop.count, injected, model.after_stop)
+        runner.run(main())
+    entry = store.segment("t")
+    assert entry is not None
+    return Play(entry, loop.count, model.after_stop)
 
 
-@pytest.mark.parametrize("scene", SCENES.values(), ids=SCENES)
+@pytest.mark.parametrize("scene", SCENES.values(), ids=IDS)
 @pytest.mark.parametrize("mode", StopMode)
 def test_no_request_goes_out_after_a_stop(scene: Scene, mode: StopMode) -> None:
-    """Whatever the turn is waiting for, the stop is the last word to the provider."""
-    undisturbed = play(scene, None, -1)
-    assert undisturbed.result.decision == Terminate(Finish.END_TURN)
+    """Whatever the turn is waiting for, the stop is the last word to the provider; and the verdict is the decision."""
+    undisturbed = play(scene)
+    assert undisturbed.reasons == [scene.end]
     stop = StopRequest(mode, StopReason.USER_STOP)
     reached = 0
     for at in range(1, undisturbed.points + 1):
-        played = play(scene, stop, at)
-        reached += played.injected
+        played = play(scene, lambda turn: turn.stop(stop), at)
+        reached += played.disturbed
         assert played.after_stop == [], f"a request went out after a stop at point {at} of {undisturbed.points}"
-        claims = [claim.reason for claim in played.result.facts.claims]
-        assert claims == [played.result.decision.reason], f"one end at point {at}"
-        assert classify(played.result.facts).outcome is MEANS[played.result.decision.reason], f"at point {at}"
-        if mode is StopMode.IMMEDIATE and played.injected:
-            assert played.result.decision == Terminate(StopReason.USER_STOP), f"at point {at}"
-    assert reached > 20
+        [reason] = played.reasons
+        assert reason in (scene.end, StopReason.USER_STOP)
+        assert classify(played.entry.facts).outcome is MEANS[reason], f"at point {at}"
+        if mode is StopMode.IMMEDIATE and played.disturbed and scene.end not in STANDS:
+            assert reason == StopReason.USER_STOP, f"at point {at}"
+    assert reached > 5
+
+
+@pytest.mark.parametrize("scene", SCENES.values(), ids=IDS)
+def test_a_cancelled_turn_has_one_end_everywhere(scene: Scene) -> None:
+    """The host may cancel the turn at any point: it has ended once, nothing runs on, and the record says who ended it."""
+    undisturbed = play(scene)
+    reached = 0
+    for at in range(1, undisturbed.points + 1):
+        played = play(scene, lambda turn: turn.cancel(), at)
+        reached += played.disturbed
+        assert played.after_stop == []
+        [reason] = played.reasons
+        assert reason in (scene.end, StopReason.CANCELLED)
+        facts = played.entry.facts
+        assert (played.entry.running, played.entry.observed) == (False, True)
+        assert not [c for step in facts.steps for c in step.tool_calls if c.status is ToolStatus.RUNNING]
+        assert classify(facts).outcome is MEANS[reason], f"at point {at}"
+    assert reached > 5

@@ -35,12 +35,13 @@ class Reply:
 
 
 class Server:
-    """Answers the n-th request with the n-th reply; keeps what it was sent, and whether a client went away."""
+    """Answers the n-th request with the n-th reply; keeps what it was asked, and tells when it has sent all and when a client went away."""
 
     def __init__(self, replies: list[Reply]) -> None:
         self.replies = list(replies)
         self.requests: list[dict[str, Any]] = []
         self.gone = asyncio.Event()
+        self.sent = asyncio.Event()
         self.port = 0
 
     @asynccontextmanager
@@ -76,6 +77,7 @@ class Server:
             payload = f"{event}data: {data if isinstance(data, str) else json.dumps(data)}\n\n".encode()
             writer.write(f"{len(payload):x}\r\n".encode() + payload + b"\r\n")
             await writer.drain()
+        self.sent.set()
         if reply.hang:
             await reader.read()
             self.gone.set()

@@ -74,6 +74,11 @@ def closes(finish: Finish) -> bool:
             assert_never(finish)
 
 
+def stands(finish: Finish) -> bool:
+    """Whether the provider's word ended the turn when it came, so that a stop after it changes nothing."""
+    return finish in (Finish.REFUSAL, Finish.CONTENT_FILTER)
+
+
 def vetoed(finish: Finish) -> Demand:
     """What a veto demands: more work; a cut answer, which is no success anyway, keeps its own end where no budget is left."""
     return Steering(finish) if finish is Finish.LENGTH else FinishVeto()

@@ -8,7 +8,7 @@ from typing import Any
 from turnout.outcomes.decide import CLIENT_YIELD, PERMISSION_YIELD
 from turnout.outcomes.facts import ToolCall, ToolStatus
 from turnout.runtime.agent import Agent
-from turnout.runtime.log import CallLog, StepLog
+from turnout.runtime.log import CUT_SHORT, CallLog, StepLog
 from turnout.runtime.messages import CallRequest
 from turnout.runtime.race import Cut, Finished, held, race_abort
 from turnout.runtime.stop import StopLatch
@@ -23,9 +23,6 @@ from turnout.runtime.tools import (
     ToolYield,
     arguments_of,
 )
-
-CUT_SHORT = CallEnd(status=ToolStatus.ERROR, content="The call was cut short.", error_type="cut_short")
-"""How a call ends whose work was ended because the turn was."""
 
 
 @dataclass(slots=True)
@@ -45,7 +42,12 @@ class Calls:
             self._settle(request, log) if left is None or place < left else self._deny(log)
             for place, (request, log) in enumerate(zip(requests, logs, strict=True))
         ]
-        return await _side_by_side(runs)
+        try:
+            return await _side_by_side(runs)
+        except BaseException:
+            for log in logs:
+                log.cut_short()
+            raise
 
     def leave(self, requests: Sequence[CallRequest], step: StepLog) -> None:
         """Record calls that are never run, because the step ended before they could be."""
@@ -88,17 +90,11 @@ class Calls:
         elif tool.run is None:
             end = CallEnd(status=ToolStatus.AWAITING_CLIENT, turn_yield=CLIENT_YIELD)
         else:
-            end = await self._raced(tool, ToolContext(self.turn_id, request, arguments), log)
+            context = ToolContext(self.turn_id, request, arguments)
+            raced = await race_abort(_run(tool, context, log), self.stop, work=context)
+            end = raced.value if isinstance(raced, Finished) else self._outlived(raced, log)
         log.stands(end)
         return end
-
-    async def _raced(self, tool: Tool, context: ToolContext, log: CallLog) -> CallEnd:
-        try:
-            raced = await race_abort(_run(tool, context, log), self.stop, work=context)
-        except asyncio.CancelledError:
-            log.stands(CUT_SHORT)  # the race has ended the work before it lets the cancellation go on
-            raise
-        return raced.value if isinstance(raced, Finished) else self._outlived(raced, log)
 
     def _outlived(self, cut: Cut, log: CallLog) -> CallEnd:
         async def told() -> None:

@@ -3,6 +3,7 @@
 The loop tells what happens to this log alone. What it keeps is the turn's snapshot: nothing in it is shared with another turn.
 """
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeAlias
@@ -26,6 +27,11 @@ from turnout.runtime.clock import Clock
 from turnout.runtime.recorder import CallRecord, StepRecord, TurnRecord
 from turnout.runtime.settle import Attempt, attempt_end
 from turnout.runtime.tools import CallEnd
+
+CUT_SHORT = CallEnd(status=ToolStatus.ERROR, content="The call was cut short.", error_type="cut_short")
+"""How a call ends whose work was ended because the turn was."""
+
+_SETTLED = (ToolStatus.OK, ToolStatus.ERROR, ToolStatus.DENIED)
 
 Changed: TypeAlias = Callable[[TurnFacts], None]
 
@@ -192,7 +198,7 @@ class CallLog:
 
     def stands(self, end: CallEnd) -> None:
         """Where the call stands now."""
-        over = end.status in (ToolStatus.OK, ToolStatus.ERROR, ToolStatus.DENIED)
+        over = end.status in _SETTLED
         self.facts = replace(
             self.facts,
             status=end.status,
@@ -204,6 +210,12 @@ class CallLog:
         if over:
             self._record.close()
         self._tell()
+
+    def cut_short(self) -> None:
+        """Nothing of the call's work is left, and it had not come to an end; that this cannot be kept is no news then."""
+        if self.facts.status not in _SETTLED:
+            with contextlib.suppress(Exception):
+                self.stands(CUT_SHORT)
 
     def close(self) -> None:
         """The turn is over."""

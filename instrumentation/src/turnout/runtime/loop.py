@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from turnout.outcomes.decide import (
     HOST_CANCEL,
     WORK_LEFT,
-    Aborted,
     Constraint,
     Continue,
     Fail,
@@ -24,8 +23,8 @@ from turnout.outcomes.decide import (
     select_demand,
     spent_stop,
 )
-from turnout.outcomes.facts import Requester, StepError, ToolStatus
-from turnout.outcomes.step_end import ANSWERED, BROKEN, closes, consults, step_finish, vetoed
+from turnout.outcomes.facts import Instant, Requester, Step, StepError, StopMode, ToolStatus
+from turnout.outcomes.step_end import ANSWERED, BROKEN, closes, consults, stands, step_finish, vetoed
 from turnout.outcomes.verdict import BudgetKind
 from turnout.runtime.agent import Agent, Price, TurnTask
 from turnout.runtime.budget import calls_left, spent
@@ -57,17 +56,15 @@ class Loop:
     reader: TranscriptStore | None
     failure: ModelError | None = None
     _step: StepLog | None = field(default=None, init=False)
+    _settled: Step | None = field(default=None, init=False)
 
     async def run(self) -> Terminate | Fail:
         """Take steps until the decision is to end; whatever leaves the loop, the turn gets its one end."""
-        self.controls.stop.listen(self.log.stop)
         deadline = asyncio.create_task(self._deadline())
         try:
             decision = await self._steps()
         except asyncio.CancelledError:
-            self.controls.stop.request(HOST_CANCEL, Requester.HOST)
-            self._keep_cut()
-            self._end(StepFacts(None, WORK_LEFT, Aborted(HOST_CANCEL)))
+            self.cancelled()
             raise
         except BaseException:
             self.break_off()
@@ -75,6 +72,14 @@ class Loop:
         finally:
             deadline.cancel()
         return decision
+
+    def cancelled(self) -> None:
+        """End the turn because the host cancelled its task."""
+        self.controls.stop.request(HOST_CANCEL, Requester.HOST)
+        cut = self.seam.cut()
+        if cut is not None and self._step is not None:
+            self._keep(cut, self._step)
+        self._end(self._standing() or StepFacts(None, WORK_LEFT, self.controls.stop.constraint))
 
     def break_off(self) -> None:
         """End the turn because its own loop broke; that its end cannot be kept either is no news then."""
@@ -91,19 +96,24 @@ class Loop:
     async def _take_step(self) -> StepFacts:
         attempt = await self.seam.step(Asking(self._request, self._opened, self._retried))
         if attempt is None or self._step is None:
-            return self._kept_back()
+            return StepFacts(None, WORK_LEFT, self._constraint())
         self._keep(attempt, self._step)
         finish = step_finish(attempt.facts)
         if finish is None and not attempt.facts.aborted:
             return await self._worked(attempt, self._step)
         self.calls.leave(attempt.message.calls, self._step)
         if finish is None or attempt.facts.aborted:
-            return self._kept_back()
+            # What was asked for still waits, unless the provider had refused it by then.
+            return self._standing() or StepFacts(None, WORK_LEFT, self._constraint())
         return await self._finished(finish, attempt)
 
-    def _kept_back(self) -> StepFacts:
-        """A stop let no request out, or cut the one that was out: what was asked for still waits."""
-        return StepFacts(None, WORK_LEFT, self._constraint())
+    def _standing(self) -> StepFacts | None:
+        """A refusal that was there before anybody cut the turn is its end, whatever was asked for since."""
+        facts = self._settled
+        finish = step_finish(facts) if facts is not None else None
+        if facts is None or finish is None or not stands(finish) or self._cut_before(facts.ended_at):
+            return None
+        return StepFacts(None, FinishCandidate(finish), None)
 
     async def _worked(self, attempt: Attempt, step: StepLog) -> StepFacts:
         """The step left work: run its calls, or go on where the provider only paused."""
@@ -126,13 +136,16 @@ class Loop:
         """The provider ended the step: every hook has its say, whatever the budget."""
         feedback = await self._feedback(finish, attempt.message.text)
         if closes(finish):
-            # It stood before any hook was asked, and only a stop that had come by then counts.
-            return StepFacts(None, FinishCandidate(finish), attempt.latched)
+            return self._standing() or StepFacts(None, FinishCandidate(finish), self._constraint())
         demands = [vetoed(finish)] if feedback else []
         self.messages += feedback
         if self.controls.inbox.waiting:
             demands.append(Steering(finish))
         return StepFacts(None, select_demand(demands, finish), self._constraint())
+
+    def _cut_before(self, instant: Instant | None) -> bool:
+        stops = self.log.facts.stop_requests
+        return any(s.mode is StopMode.IMMEDIATE and (s.at or 0) < (instant or 0) for s in stops)
 
     async def _feedback(self, finish: Finish, text: str) -> list[UserMessage]:
         """What the hooks that veto say, as the message that the model reads next."""
@@ -181,14 +194,10 @@ class Loop:
 
     def _keep(self, attempt: Attempt, step: StepLog) -> None:
         step.settled(_priced(attempt, self.agent.price))
+        self._settled = attempt.facts
         self.failure = attempt.failure
         if attempt.message.text or attempt.message.calls:
             self.messages.append(attempt.message)
-
-    def _keep_cut(self) -> None:
-        cut = self.seam.cut()
-        if cut is not None and self._step is not None:
-            self._keep(cut, self._step)
 
     def _end(self, facts: StepFacts) -> Terminate | Fail | None:
         """Decide; and where the decision is to end, give the turn its one end with the decided reason."""

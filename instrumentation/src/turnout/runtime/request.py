@@ -135,7 +135,7 @@ class Seam:
         except Exception as error:  # noqa: BLE001 - whatever a model raises is a failed request
             failure = ModelError(str(error), type=type(error).__qualname__)
             failure.__cause__ = error
-        return replace(gathered.settled(self._clock.now(), failure=failure), latched=self._stop.constraint)
+        return gathered.settled(self._clock.now(), failure=failure)
 
     async def _again(self, tries: _Tries, attempt: Attempt) -> bool:
         """Whether the step sends another request; where a stop is latched by then, that one is refused."""

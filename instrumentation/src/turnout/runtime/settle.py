@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import TypeVar
 
-from turnout.outcomes.decide import Aborted, StopLatched
 from turnout.outcomes.facts import AttemptEnd, Instant, Output, Refusal, Step, StepError, ToolCall, ToolStatus, Usage
 from turnout.outcomes.step_end import unified
 from turnout.runtime.messages import AssistantMessage, CallRequest
@@ -30,8 +29,6 @@ class Attempt:
     message: AssistantMessage
     facts: Step
     failure: ModelError | None = None
-    latched: Aborted | StopLatched | None = None
-    """The stop that was latched when the request ended."""
 
     @property
     def silent(self) -> bool:

@@ -53,11 +53,20 @@ class Turn:
     def __init__(self, loop: Loop, controls: Controls) -> None:
         self._loop = loop
         self._controls = controls
+        self._ran = False
         self._task = held(asyncio.create_task(self._run()))
+        self._task.add_done_callback(self._never_ran)
 
     def stop(self, stop: StopRequest, by: Requester = Requester.USER) -> bool:
         """Ask the turn to stop; False when it is over."""
         return self._controls.stop.request(stop, by)
+
+    def cancel(self) -> bool:
+        """Cancel the turn's task, as a host does that goes away; False when it is over.
+
+        The turn ends as stopped by the host, and whoever awaits it gets the cancellation.
+        """
+        return self._task.cancel()
 
     def steer(self, text: str) -> bool:
         """Say something to the running turn; False when it is over."""
@@ -74,7 +83,15 @@ class Turn:
     def __await__(self) -> Generator[None, None, TurnResult]:
         return self._task.__await__()
 
+    def _never_ran(self, _: asyncio.Task[TurnResult]) -> None:
+        """A task that is cancelled before its first line has still been a turn."""
+        if not self._ran:
+            self._loop.cancelled()
+            self._controls.stop.close()
+            self._controls.inbox.close()
+
     async def _run(self) -> TurnResult:
+        self._ran = True
         try:
             with self._loop.log.current():
                 decision = await self._loop.run()
@@ -126,6 +143,7 @@ def start_turn(
         messages=messages,
         reader=store,
     )
+    controls.stop.listen(log.stop)
     try:
         log.tell()
     except BaseException:
