@@ -29,7 +29,9 @@ from turnout.outcomes.decide import (
     TurnYield,
     YieldReason,
     decide_step,
+    ends_by_budget,
     select_demand,
+    spent_stop,
 )
 from turnout.outcomes.facts import StopMode
 from turnout.outcomes.verdict import BudgetKind
@@ -188,3 +190,17 @@ def test_of_several_demands_the_first_in_order_counts() -> None:
 def test_without_any_demand_the_finish_is_a_candidate() -> None:
     """A step that demands nothing offers the provider's end."""
     assert select_demand((), Finish.REFUSAL) == FinishCandidate(Finish.REFUSAL)
+
+
+def test_a_limit_that_runs_out_during_a_step_cuts_it_with_its_own_reason() -> None:
+    """The stop is immediate, and its reason is that of the spent limit."""
+    for kind, reason in BUDGET_REASONS.items():
+        assert spent_stop(kind) == StopRequest(StopMode.IMMEDIATE, reason)
+        assert decide_step(StepFacts(None, ToolCalls(), Aborted(spent_stop(kind)))) == Terminate(reason)
+
+
+def test_what_ends_by_the_budget() -> None:
+    """Exactly the ends whose reason is a limit, whether it was found spent or cut the step."""
+    ended = {decision for facts in INPUTS if not isinstance(decision := decide_step(facts), Continue)}
+    by_budget = {str(decision.reason) for decision in ended if ends_by_budget(decision)}
+    assert by_budget == set(SPENT.values())
