@@ -14,14 +14,14 @@ from opentelemetry.exporter.otlp.proto.common._log_encoder import encode_logs
 from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 from opentelemetry.sdk._logs import ReadableLogRecord
 from opentelemetry.sdk._logs.export import LogRecordExporter, LogRecordExportResult
-from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+from opentelemetry.sdk.metrics.export import MetricExporter, MetricExportResult, MetricsData
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
 from opentelemetry.trace import SpanKind
 
 from turnout.instrumentation import FanOut, FileSink, Limits, OtelSink, Output, Recorder, Sink, StructlogSink, Usage
-from turnout.instrumentation.otlp import meter_provider
+from turnout.instrumentation.metrics import Metering
 
 NAMES = (
     "recorder_otel_ratio",
@@ -71,6 +71,22 @@ class NoEvents(LogRecordExporter):
         return timeout_millis >= 0
 
     def shutdown(self) -> None:
+        """Nothing is open."""
+
+
+class NoMetrics(MetricExporter):
+    """Takes metrics."""
+
+    def export(self, metrics_data: MetricsData, timeout_millis: float = 10_000, **kwargs: object) -> MetricExportResult:
+        """Throw metrics away."""
+        del metrics_data, timeout_millis, kwargs
+        return MetricExportResult.SUCCESS
+
+    def force_flush(self, timeout_millis: float = 10_000) -> bool:
+        """Nothing is held back."""
+        return timeout_millis >= 0
+
+    def shutdown(self, timeout_millis: float = 30_000, **kwargs: object) -> None:
         """Nothing is open."""
 
 
@@ -125,15 +141,13 @@ def shapes() -> list[ReadableSpan]:
 
 def sink(spans: SpanExporter, events: LogRecordExporter) -> OtelSink:
     """The OTLP sink but for its exporters."""
-    provider = TracerProvider()
     resource = Resource.create({"service.name": "bench"})
-    meters = meter_provider(InMemoryMetricReader(), resource)
     return OtelSink(
         resource=resource,
-        sampler=provider.sampler,
+        sampler=TracerProvider().sampler,
         spans=spans,
         events=events,
-        meter=meters.get_meter("bench"),
+        metrics=Metering(NoMetrics(), resource=resource),
     )
 
 

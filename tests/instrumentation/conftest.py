@@ -7,15 +7,35 @@ from typing import Any
 import pytest
 from opentelemetry.sdk._logs import ReadableLogRecord
 from opentelemetry.sdk._logs.export import InMemoryLogRecordExporter
-from opentelemetry.sdk.metrics import MeterProvider
-from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+from opentelemetry.sdk.metrics import Histogram
+from opentelemetry.sdk.metrics.export import AggregationTemporality, MetricExporter, MetricExportResult, MetricsData
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ALWAYS_ON, Sampler
 
 from turnout.instrumentation import FanOut, Losses, OtelSink, Recorder, Sink, StructlogSink
+from turnout.instrumentation.metrics import Metering
 from turnout.instrumentation.testing import CountingIds, MemorySink, fixed_clock
+
+
+class KeptMetrics(MetricExporter):
+    """Keeps what is exported."""
+
+    def __init__(self, temporality: AggregationTemporality = AggregationTemporality.CUMULATIVE) -> None:
+        super().__init__(preferred_temporality={Histogram: temporality})
+        self.got: list[MetricsData] = []
+
+    def export(self, metrics_data: MetricsData, timeout_millis: float = 10_000, **_: object) -> MetricExportResult:
+        del timeout_millis
+        self.got.append(metrics_data)
+        return MetricExportResult.SUCCESS
+
+    def force_flush(self, timeout_millis: float = 10_000) -> bool:
+        return timeout_millis >= 0
+
+    def shutdown(self, timeout_millis: float = 30_000, **_: object) -> None:
+        pass
 
 
 class Emitted:
@@ -24,13 +44,13 @@ class Emitted:
     def __init__(self, losses: Losses, sampler: Sampler = ALWAYS_ON) -> None:
         self._spans = InMemorySpanExporter()
         self._events = InMemoryLogRecordExporter()  # type: ignore[no-untyped-call]
-        self._reader = InMemoryMetricReader()
+        self._metering = Metering(KeptMetrics(), resource=Resource({}), losses=losses)
         self.sink = OtelSink(
             resource=Resource({"service.name": "shop"}),
             sampler=sampler,
             spans=self._spans,
             events=self._events,
-            meter=MeterProvider([self._reader]).get_meter("tests"),
+            metrics=self._metering,
             losses=losses,
         )
 
@@ -62,14 +82,7 @@ class Emitted:
 
     def metrics(self) -> dict[str, list[Any]]:
         """The data points of each metric."""
-        data = self._reader.get_metrics_data()
-        assert data is not None
-        return {
-            metric.name: list(metric.data.data_points)
-            for resource in data.resource_metrics
-            for scope in resource.scope_metrics
-            for metric in scope.metrics
-        }
+        return {metric.name: list(metric.data.data_points) for metric in self._metering.instruments.collect()}
 
 
 @dataclass
@@ -111,6 +124,12 @@ def unsampled(losses: Losses) -> Iterator[Emitted]:
     emitted = Emitted(losses, ALWAYS_OFF)
     yield emitted
     emitted.sink.close(5)
+
+
+@pytest.fixture
+def kept_metrics() -> type[KeptMetrics]:
+    """A metric exporter that keeps what it gets, by the temporality it asks for."""
+    return KeptMetrics
 
 
 @pytest.fixture

@@ -124,9 +124,10 @@ def step_facts(step: Values, calls: list[Values]) -> Step:
 
 def call_facts(call: Values) -> ToolCall:
     """A tool call's values as a value."""
-    if "status" not in call:
-        return ToolCall(**call)
-    return ToolCall(**{**call, "status": _STATUSES[call["status"]]})
+    fields = call.copy()
+    if "status" in call:
+        fields["status"] = _STATUSES[call["status"]]
+    return ToolCall(**fields)
 
 
 _STATUSES: Final = {status.value: status for status in ToolStatus}

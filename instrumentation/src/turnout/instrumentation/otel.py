@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from opentelemetry._logs import LogRecord, SeverityNumber
-from opentelemetry.metrics import Meter
 from opentelemetry.sdk._logs import ReadableLogRecord
 from opentelemetry.sdk._logs.export import LogRecordExporter, LogRecordExportResult
 from opentelemetry.sdk.resources import Resource
@@ -19,9 +18,9 @@ from opentelemetry.trace.status import Status, StatusCode
 from turnout.instrumentation import attributes as names
 from turnout.instrumentation.batch import BATCHING, Batch, Batching
 from turnout.instrumentation.columns import Value, last_step, start_attributes
-from turnout.instrumentation.instruments import Instruments
 from turnout.instrumentation.known import Values
 from turnout.instrumentation.losses import LOSSES, Losses
+from turnout.instrumentation.metrics import Metering
 from turnout.instrumentation.sink import EndedCall, EndedStep, EndedTurn, OpenTurn, Place
 from turnout.instrumentation.spans import (
     span_name,
@@ -58,16 +57,15 @@ class OtelSink:
         sampler: Sampler,
         spans: SpanExporter | None = None,
         events: LogRecordExporter | None = None,
-        meter: Meter | None = None,
+        metrics: Metering | None = None,
         losses: Losses = LOSSES,
-        on_close: Callable[[float], None] | None = None,
         batching: Batching = BATCHING,
     ) -> None:
         self._resource = resource
         self._sampler = sampler
         self._scope = InstrumentationScope(names.SCOPE)
-        self._instruments = Instruments(meter) if meter is not None else None
-        self._on_close = on_close
+        self._metrics = metrics
+        self._instruments = metrics.instruments if metrics is not None else None
         self._spans: Batch[ReadableSpan] | None = None
         self._events: Batch[ReadableLogRecord] | None = None
         if spans is not None:
@@ -128,22 +126,18 @@ class OtelSink:
     def flush(self, timeout_s: float) -> bool:
         """Wait until what is queued is exported."""
         deadline = time.monotonic() + timeout_s
-        flushed = [batch.flush(max(0.0, deadline - time.monotonic())) for batch in self._batches()]
+        flushed = [way.flush(max(0.0, deadline - time.monotonic())) for way in self._ways()]
         return all(flushed)
 
     def close(self, timeout_s: float) -> bool:
         """Export what is queued, end the threads and shut the exporters down, within the time for all of it."""
         deadline = time.monotonic() + timeout_s
-        closed = [batch.close(max(0.0, deadline - time.monotonic())) for batch in self._batches()]
-        on_close, self._on_close = self._on_close, None
-        if on_close is not None:
-            on_close(max(0.1, deadline - time.monotonic()))
+        closed = [way.close(max(0.0, deadline - time.monotonic())) for way in self._ways()]
         return all(closed)
 
-    def _batches(self) -> "list[Batch[ReadableLogRecord] | Batch[ReadableSpan]]":
+    def _ways(self) -> "list[Batch[ReadableLogRecord] | Batch[ReadableSpan] | Metering]":
         """Events first: they hold the whole turn."""
-        batches = (self._events, self._spans)
-        return [batch for batch in batches if batch is not None]
+        return [way for way in (self._events, self._spans, self._metrics) if way is not None]
 
     def _turn_span(self, turn: EndedTurn) -> None:
         attributes = turn_attributes(turn.attributes, turn.agent_id)

@@ -11,16 +11,15 @@ from opentelemetry.exporter.otlp.proto.http._log_exporter import OTLPLogExporter
 from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk._logs.export import LogRecordExporter
-from opentelemetry.sdk.metrics import AlwaysOffExemplarFilter, MeterProvider
-from opentelemetry.sdk.metrics.export import MetricExporter, MetricReader, PeriodicExportingMetricReader
+from opentelemetry.sdk.metrics.export import MetricExporter
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SpanExporter
 
-from turnout.instrumentation import attributes as names
 from turnout.instrumentation import environment
 from turnout.instrumentation.batch import BATCHING, Batching
 from turnout.instrumentation.losses import LOSSES, Losses
+from turnout.instrumentation.metrics import INTERVAL_S, Metering
 from turnout.instrumentation.otel import OtelSink
 
 CLOSE_AT_EXIT_S: Final = 2.0
@@ -53,16 +52,13 @@ def otlp_sink(
     resource = resource or Resource.create()
     provider = TracerProvider(resource=resource, shutdown_on_exit=False)
     make = _Exporters(endpoint, dict(headers) if headers is not None else None, environ)
-    metrics = make.metrics()
-    meters = meter_provider(PeriodicExportingMetricReader(metrics), resource) if metrics is not None else None
     sink = OtelSink(
         resource=resource,
         sampler=provider.sampler,
         spans=make.spans(),
         events=make.events(),
-        meter=meters.get_meter(names.SCOPE) if meters is not None else None,
+        metrics=_metering(make.metrics(), resource, environ, losses),
         losses=losses,
-        on_close=_shut_down(meters),
         batching=_batching(environ),
     )
     atexit.register(sink.close, CLOSE_AT_EXIT_S)
@@ -119,15 +115,13 @@ class _Exporters:
         return f"{self._endpoint}/{path}" if self._endpoint is not None else None
 
 
-def meter_provider(reader: MetricReader, resource: Resource) -> MeterProvider:
-    """A provider of the recorder's instruments: without exemplars, which would cost more than the metrics."""
-    return MeterProvider([reader], resource=resource, exemplar_filter=AlwaysOffExemplarFilter(), shutdown_on_exit=False)
-
-
-def _shut_down(meters: MeterProvider | None) -> Callable[[float], None] | None:
-    if meters is None:
+def _metering(
+    exporter: MetricExporter | None, resource: Resource, environ: Mapping[str, str], losses: Losses
+) -> Metering | None:
+    if exporter is None:
         return None
-    return lambda timeout_s: meters.shutdown(timeout_millis=timeout_s * 1000)
+    interval_ms = _number(environ, environment.OTEL_METRIC_EXPORT_INTERVAL, INTERVAL_S * 1000)
+    return Metering(exporter, resource=resource, interval_s=interval_ms / 1000, losses=losses)
 
 
 def _batching(environ: Mapping[str, str]) -> Batching:
