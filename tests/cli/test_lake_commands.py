@@ -59,6 +59,46 @@ def test_the_same_rows_come_in_every_format(root: str, tmp_path: Path, format_: 
             assert all(turn_id in result.stdout for turn_id in expected)
 
 
+_VALUES = (
+    "select sum(steps) as steps, 1.5::decimal(4, 2) as price, 'nan'::double as nan, 'ab'::blob as bytes, time '10:00' as at, "
+    "{'a': [2::hugeint]} as nested, [[1]] as lists, ['a', 'b'] as tools, interval 2 hour as took, null as nothing "
+    "from turns where turn_id in ('t04', 't05')"
+)
+
+
+def test_whatever_a_statement_answers_can_be_written(root: str) -> None:
+    """Sums, decimals, bytes, times, nested values, and what is no number."""
+    expected = {
+        "steps": 20,
+        "price": 1.5,
+        "nan": None,
+        "bytes": "6162",
+        "at": "10:00:00",
+        "nested": {"a": [2]},
+        "lists": [[1]],
+        "tools": ["a", "b"],
+        "took": "02:00:00",
+        "nothing": None,
+    }
+    assert rows(call("sql", _VALUES, "--lake", root)) == [expected]
+    assert json.loads(call("sql", _VALUES, "--lake", root, "--format", "json").stdout) == [expected]
+    (flat,) = csv.DictReader(io.StringIO(call("sql", _VALUES, "--lake", root, "--format", "csv").stdout))
+    assert flat == {
+        "steps": "20",
+        "price": "1.50",
+        "nan": "NaN",
+        "bytes": "6162",
+        "at": "10:00:00.000000000",
+        "nested": '{"a": [2]}',
+        "lists": "[[1]]",
+        "tools": "a|b",
+        "took": "02:00:00",
+        "nothing": "",
+    }
+    for format_ in ("table", "parquet"):
+        assert call("sql", _VALUES, "--lake", root, "--format", format_).exit_code == 0
+
+
 def test_one_turn_is_told_in_words(root: str) -> None:
     """How it ended, which rule said so, what the person saw, and everything that was recorded."""
     told = call("turns", "--lake", root, "--turn", "t04").stdout

@@ -49,6 +49,15 @@ REFUSED = {
     "text of a file": ("select * from read_text('/etc/passwd')", "Cannot access"),
     "out of the lake by dots": ("select * from read_text($root || '/turns/../../secret')", "Cannot access"),
     "a copy": ("copy (select 1) to '{root}/turns/x.csv'", "got copy, expected a select"),
+    "a copy in a with": ("with x as (copy (select 1) to '{root}/turns/x.csv') select 1", "got copy, expected a select"),
+    "a copy that is explained": (
+        "explain analyze copy (select 1) to '{root}/turns/x.csv'",
+        "got explain, expected a select",
+    ),
+    "a copy in a query()": (
+        "from query('with x as (copy (select 1) to ''{root}/turns/x.csv'') select 1')",
+        "must be at the top level",
+    ),
     "a table": ("create table x (a int)", "got create, expected a select"),
     "an attachment": ("attach '{root}/x.db'", "got attach, expected a select"),
     "a setting": ("set memory_limit = '1GB'", "got set, expected a select"),
@@ -71,6 +80,32 @@ def test_a_statement_that_does_more_than_read_the_views_is_refused(
     with pytest.raises(QueryError, match=words):
         example.sql(statement.format(root=example.root), parameters)
     assert not Path(example.root, "turns", "x.csv").exists()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "select 'a copy' as x",
+        "select 1 as copy",
+        'select \'"type":"COPY_QUERY_NODE"\' as x',
+        "with copies as (select 1) from copies",
+    ],
+)
+def test_the_word_copy_is_no_copy(example: Warehouse, statement: str) -> None:
+    """As a value, a name, or part of one."""
+    assert example.sql(statement).height == 1
+
+
+def test_columns_of_one_name_and_of_foreign_types_come_out(example: Warehouse) -> None:
+    """A join of two views gives each column a name; a length of time is text."""
+    rows = example.sql(
+        'select t.turn_id, s.turn_id, 1 as turn_id_1, interval 90 minute as took, [interval 1 day] as days, true as "a""b" '
+        "from turns as t join steps as s using (turn_id) where turn_id = $turn and step = 1",
+        {"turn": "t04"},
+    )
+    assert rows.to_dicts() == [
+        {"turn_id": "t04", "turn_id_2": "t04", "turn_id_1": 1, "took": "01:30:00", "days": "[1 day]", 'a"b': True}
+    ]
 
 
 def test_a_turn_is_found_by_id_with_all_that_is_stored_of_it(example: Warehouse) -> None:

@@ -3,7 +3,9 @@
 import json
 import sys
 from collections.abc import Iterator, Sequence
-from datetime import date, datetime
+from datetime import date, datetime, time
+from decimal import Decimal
+from math import isfinite
 from typing import Any
 
 import click
@@ -68,15 +70,21 @@ def console() -> Console:
 
 
 def jsonable(value: Any) -> Any:
-    """A value as JSON can hold it; instants and dates as ISO 8601."""
+    """A value as JSON can hold it: instants, dates and times as ISO 8601, bytes in hex, what is no number as null."""
     match value:
         case datetime():
             return value.isoformat().replace("+00:00", "Z")
-        case date():
+        case date() | time():
             return value.isoformat()
+        case Decimal():
+            return int(value) if value == value.to_integral_value() else float(value)
+        case float():
+            return value if isfinite(value) else None
+        case bytes():
+            return value.hex()
         case dict():
             return {key: jsonable(item) for key, item in value.items()}
-        case list() | tuple():
+        case list() | tuple() | pl.Series():
             return [jsonable(item) for item in value]
         case _:
             return value
@@ -87,13 +95,23 @@ def _rows(frame: pl.DataFrame) -> Iterator[dict[str, Any]]:
 
 
 def _flat(frame: pl.DataFrame) -> pl.DataFrame:
-    """Lists as text, so that a flat file can hold them."""
-    lists = [name for name, kind in frame.schema.items() if isinstance(kind, pl.List)]
-    times = [name for name, kind in frame.schema.items() if isinstance(kind, pl.Datetime)]
-    return frame.with_columns(
-        *(pl.col(name).cast(pl.List(pl.String)).list.join("|") for name in lists),
-        *(pl.col(name).dt.strftime("%Y-%m-%dT%H:%M:%S%.6fZ") for name in times),
-    )
+    """Lists, instants and what is nested as text, so that a flat file can hold them."""
+    return frame.with_columns(_flattened(column) for column in frame)
+
+
+def _flattened(column: pl.Series) -> pl.Series:
+    match column.dtype:
+        case pl.List(inner=inner) if not inner.is_nested() and inner != pl.Binary:
+            return column.cast(pl.List(pl.String)).list.join("|")
+        case pl.Datetime():
+            return column.dt.strftime("%Y-%m-%dT%H:%M:%S%.6fZ")
+        case pl.Binary():
+            return column.bin.encode("hex")
+        case kind if kind.is_nested():
+            texts = [None if value is None else json.dumps(jsonable(value)) for value in column]
+            return pl.Series(column.name, texts, pl.String)
+        case _:
+            return column
 
 
 def _write_parquet(frame: pl.DataFrame) -> None:

@@ -36,6 +36,9 @@ _DAY: Final = "cast(hour as date) as day"
 _EVERYTHING: Final = "'all' as everything"
 _NO_DATE: Final = "date=1970-01-01"
 _MACROS: Final = "macros.sql"
+# In a tree of a statement; within its texts every quote has a backslash before it.
+_COPY: Final = '"type":"COPY_QUERY_NODE"'
+_FOREIGN: Final = ("INTERVAL", "UNION", "BIT", "BIGNUM", "VARIANT")
 
 
 def resource(name: str) -> str:
@@ -90,7 +93,7 @@ class Engine:
                 _check(cursor, statement)
                 for relation in self._empty:
                     self._name_files(cursor, relation, files.get(relation, ()))
-                return pl.DataFrame(cursor.sql(statement, params=dict(parameters or {})))
+                return pl.DataFrame(_portable(cursor.sql(statement, params=dict(parameters or {}))))
             except duckdb.Error as error:
                 raise QueryError(f"sql: {_first_line(error)}; {_help()}") from error
 
@@ -118,9 +121,46 @@ def _check(cursor: duckdb.DuckDBPyConnection, statement: str) -> None:
     statements = cursor.extract_statements(statement)
     if len(statements) != 1:
         raise QueryError(f"sql: got {len(statements)} statements, expected one; run them one by one")
-    kind = statements[0].type
-    if kind not in {duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN}:
-        raise QueryError(f"sql: got {kind.name.lower()}, expected a select: the lake is read-only here; {_help()}")
+    kind = statements[0].type.name.lower()
+    if kind == "select" and _copies(cursor, statement):
+        kind = "copy"
+    if kind != "select":
+        raise QueryError(f"sql: got {kind}, expected a select: the lake is read-only here; {_help()}")
+
+
+def _copies(cursor: duckdb.DuckDBPyConnection, statement: str) -> bool:
+    """Whether a select writes a file: its ``with`` may hold a ``copy``, and the folders that it may read it may write too."""
+    if "copy" not in statement.lower():
+        return False
+    parsed = cursor.execute("select json_serialize_sql($statement::varchar)", {"statement": statement}).fetchall()
+    return _COPY in str(parsed[0][0])
+
+
+def _portable(rows: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
+    """The same rows with a name of its own for each column, and as text what Polars has no type for."""
+    names = _distinct(rows.columns)
+    foreign = [any(word in str(kind) for word in _FOREIGN) for kind in rows.types]
+    if names == rows.columns and not any(foreign):
+        return rows
+    values = (f"#{place}::varchar" if cast else f"#{place}" for place, cast in enumerate(foreign, 1))
+    return rows.project(", ".join(f'{value} as "{_quoted(name)}"' for value, name in zip(values, names, strict=True)))
+
+
+def _distinct(names: Iterable[str]) -> list[str]:
+    """The names with a number behind each that was there before."""
+    given, found = list(names), dict[str, None]()
+    for name in given:
+        number = 0
+        free = name
+        while free in found or (number and free in given):
+            number += 1
+            free = f"{name}_{number}"
+        found[free] = None
+    return list(found)
+
+
+def _quoted(name: str) -> str:
+    return name.replace('"', '""')
 
 
 def _help() -> str:
