@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from made_telemetry import Attributes, Tape
-from turnout.pipeline.codec import encode_turn
+from turnout.pipeline.codec import decode_turn, encode_turn
 from turnout.pipeline.dialects import is_relevant, link_keys, turns_from
 from turnout.pipeline.otlp import read_lines
-from turnout.pipeline.telemetry import Record, SpanStatus
+from turnout.pipeline.telemetry import Record, SpanStatus, Value
 
 DATA = os.environ.get("TURNOUT_TEST_DATA")
 FILES = sorted(Path(DATA, "otlp").glob("*.jsonl")) if DATA else []
@@ -128,6 +129,28 @@ def test_any_part_of_a_trace_is_read(made: Callable[[], list[Record]], data: st.
     turns = turns_from(records).turns
     assert len({turn.turn_id for turn in turns}) == len(turns)
     assert all(turn.parent_turn_id != turn.turn_id for turn in turns)
+
+
+STRANGE: tuple[Value, ...] = (
+    float("inf"), float("nan"), 1e300, 10**30, -(10**30), 2**63, -1, 0, True, 1.5,
+    "", "null", "[]", "{", "[" * 2000, "9" * 40, "1e400", '[{"role": 5, "parts": 7}]', "0001-01-01T00:00:00+23:59",
+    b"\xff", (), (None,), ("a", 1, {"x": None}), {"a": None}, None,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("made", MADE.values(), ids=MADE)
+@settings(deadline=None, max_examples=200)
+@given(data=st.data())
+def test_strange_values_cost_no_turn(made: Callable[[], list[Record]], data: st.DataObject) -> None:
+    """Whatever an attribute holds, turns are made that can be stored and read back."""
+    records = made()
+    for _ in range(data.draw(st.integers(1, 4))):
+        at = data.draw(st.integers(0, len(records) - 1))
+        name = data.draw(st.sampled_from([*sorted(records[at].attributes), "duration_ms", "event.timestamp"]))
+        attributes = {**records[at].attributes, name: data.draw(st.sampled_from(STRANGE))}
+        records[at] = replace(records[at], attributes=attributes)
+    for row in rows(records):
+        assert encode_turn(decode_turn(row).turn) == row
 
 
 def grouped(records: Sequence[Record]) -> list[list[Record]]:

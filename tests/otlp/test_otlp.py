@@ -242,7 +242,9 @@ def test_an_event_is_named_by_the_first_that_names_it(record: dict[str, object],
 
 
 STAMP = {"key": "event.timestamp", "value": {"stringValue": "2027-01-15T08:00:00.5Z"}}
+NO_TIME = {"key": "event.timestamp", "value": {"stringValue": "0001-01-01T00:00:00+23:59"}}
 TIMES = {
+    "its attribute, which lies before all calendars": ({"attributes": [NO_TIME], "observedTimeUnixNano": 9}, 9),
     "its own": ({"timeUnixNano": "7", "attributes": [STAMP], "observedTimeUnixNano": 9}, 7),
     "its attribute": (
         {"timeUnixNano": "0", "attributes": [STAMP], "observedTimeUnixNano": 9},
@@ -268,6 +270,9 @@ DAMAGED = {
     "time that is none": json_span(startTimeUnixNano="soon"),
     "bytes that are none": json_span(attributes=[{"key": "i", "value": {"bytesValue": "A"}}]),
     "number too long": json_span(attributes=[{"key": "i", "value": {"intValue": "9" * 5000}}]),
+    "number of more than 64 bits": json_span(attributes=[{"key": "i", "value": {"intValue": 2**64}}]),
+    "time of more than 64 bits": json_span(endTimeUnixNano=str(2**64)),
+    "time before all clocks": json_span(startTimeUnixNano=-1),
 }
 
 
@@ -356,7 +361,7 @@ def test_lines_of_all_signals_are_read_and_damage_is_told_by_line(tmp_path: Path
 
 
 VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=5),
     lambda inner: (
         st.lists(inner, max_size=3)
         | st.dictionaries(st.sampled_from(["key", "value", "intValue", "spans", "x"]), inner, max_size=3)

@@ -18,6 +18,8 @@ _REMOTE_FLAGS = 0x300
 """Both bits: the emitter knows whether the parent is remote, and it is."""
 
 _NOT_READABLE = (ValueError, TypeError, AttributeError, KeyError, OverflowError, RecursionError)
+_LEAST, _MOST = -(2**63), 2**64 - 1
+"""What the wire has room for, in signed and in unsigned numbers."""
 _R = TypeVar("_R", Span, LogRecord)
 
 
@@ -155,7 +157,10 @@ def _mapping(value: Any) -> dict[str, Value]:
 
 
 def _int(value: Any) -> int:
-    return int(value) if not isinstance(value, str) or "." not in value else int(float(value))
+    found = int(value) if not isinstance(value, str) or "." not in value else int(float(value))
+    if not _LEAST <= found <= _MOST:
+        raise ValueError("an integer has more than 64 bits")
+    return found
 
 
 _VALUES: dict[str, Callable[[Any], Value]] = {
@@ -185,7 +190,10 @@ def _id(value: object) -> str:
 
 
 def _nanos(value: object) -> int | None:
-    return (_int(value) or None) if value is not None and value != "" else None
+    nanos = (_int(value) or None) if value is not None and value != "" else None
+    if nanos is not None and nanos < 0:
+        raise ValueError(f"a time lies before 1970: {nanos}")
+    return nanos
 
 
 def _enum(value: object, names: dict[str, int]) -> int:

@@ -59,5 +59,5 @@ def _stamped(value: Value) -> Instant | None:
         return None
     try:
         return parse_instant(value)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None

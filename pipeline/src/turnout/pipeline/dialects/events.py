@@ -14,6 +14,7 @@ from turnout.pipeline.telemetry import LogRecord, Span, SpanStatus
 LOG = "log:"
 """How the id of a node begins that stands for a log record."""
 _NANOS_PER_MILLI = 1_000_000
+_LONGEST = 2**63
 
 
 def distinct_logs(logs: Iterable[LogRecord]) -> list[LogRecord]:
@@ -49,7 +50,8 @@ def started(log: LogRecord) -> Instant | None:
     """When that began which an event reports at its end."""
     end = log.time or log.observed
     duration = number(log.attributes, "duration_ms")
-    return None if end is None else end - int((duration or 0) * _NANOS_PER_MILLI)
+    took = int(min((duration or 0) * _NANOS_PER_MILLI, _LONGEST))
+    return None if end is None or took > end else end - took
 
 
 def node_of(log: LogRecord, reading: Reading, *, start: Instant | None = None, end: Instant | None = None) -> Node:

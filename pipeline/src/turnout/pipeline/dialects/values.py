@@ -13,6 +13,8 @@ from turnout.outcomes.instants import parse_instant
 from turnout.pipeline.telemetry import Attributes, Value
 
 _INTEGER = re.compile(r"\s*[+-]?\d{1,18}(\.0*)?\s*", re.ASCII)
+_MOST = 2**53
+"""More than anything that is counted here; sums of such numbers still have room everywhere."""
 _NO_MODELS = frozenset({"unknown", "none", "null"})
 
 Names = tuple[str, ...]
@@ -31,12 +33,12 @@ def text(attributes: Attributes, *names: str) -> str | None:
 
 
 def whole(attributes: Attributes, *names: str) -> int | None:
-    """The first of the attributes that holds a whole number of zero or more, as a number or as text."""
+    """The first of the attributes that holds a whole number of zero or more that can be a count, as a number or as text."""
     for name in names:
         value = attributes.get(name)
         if value is not None:
             number = value if type(value) is int else _whole(value)
-            if number is not None and number >= 0:
+            if number is not None and 0 <= number <= _MOST:
                 return number
     return None
 
@@ -144,7 +146,7 @@ def instant(attributes: Attributes, *names: str) -> Instant | None:
         if isinstance(value, str) and value:
             try:
                 return parse_instant(value)
-            except ValueError:
+            except (ValueError, OverflowError):
                 continue
     return None
 
