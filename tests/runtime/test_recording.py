@@ -16,6 +16,7 @@ from turnout.runtime.scripted import CallsTools, Says, Scripted, ScriptedCall, S
 from turnout.runtime.tools import Tool, ToolContext
 from turnout.runtime.transcript import Entry, MemoryStore
 from turnout.runtime.turn import Turn, run_turn
+from turnout.runtime.virtual import VirtualClock, run_virtual
 
 if TYPE_CHECKING:
     from tests.runtime.conftest import Stage
@@ -84,9 +85,9 @@ def test_no_content_leaves_the_loop(stage: "Stage") -> None:
     assert canary not in emitted
 
 
-def test_a_broken_loop_leaves_no_call_running(stage: "Stage") -> None:
+def test_a_broken_loop_leaves_no_call_running() -> None:
     """Where one call's record cannot be kept, the calls beside it are ended before the fault arrives."""
-    ended: list[str] = []
+    clock, ended = VirtualClock(0), list[str]()
 
     class Full(MemoryStore):
         def upsert(self, entry: Entry) -> bool:
@@ -102,10 +103,16 @@ def test_a_broken_loop_leaves_no_call_running(stage: "Stage") -> None:
         try:
             await asyncio.sleep(1000)
         finally:
+            await asyncio.sleep(5)
             ended.append("slow")
         return "never"
 
-    script = [CallsTools(calls=(ScriptedCall("quick"), ScriptedCall("slow")))]
-    with pytest.raises(OSError, match="disk full"):
-        stage.play(script, tools=(Tool(name="quick", run=quick), Tool(name="slow", run=slow)), store=Full())
-    assert ended == ["slow"]
+    async def main() -> None:
+        model = ScriptedModel([CallsTools(calls=(ScriptedCall("quick"), ScriptedCall("slow")))], clock=clock)
+        agent = Agent(name="a", model=model, tools=(Tool(name="quick", run=quick), Tool(name="slow", run=slow)))
+        task = TurnTask(turn_id="t", messages=(UserMessage("Go."),))
+        with pytest.raises(OSError, match="disk full"):
+            await run_turn(agent, task, store=Full(), clock=clock)
+        assert ended == ["slow"]
+
+    run_virtual(main())
