@@ -2,25 +2,32 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-STAMP := $(VENV)/.installed
+STAMP := $(VENV)/.installed-dev
+RUN_STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo up test check format docs bench bench-peers browser pin clean
+.PHONY: help install demo up test check format docs bench browser pin clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
 
+# What runs needs less than what develops it: a demonstration installs no framework and no tool.
+$(RUN_STAMP): pyproject.toml constraints.txt
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[all]'
+	@touch $@
+
 $(STAMP): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
-	@touch $@
+	@touch $@ $(RUN_STAMP)
 
 install: $(STAMP) ## Make .venv and install everything, pinned
 
-demo: $(STAMP) ## Run agents, the receiver and the dashboards; Ctrl-C ends all
+demo: $(RUN_STAMP) ## Run agents, the receiver and the dashboards; Ctrl-C ends all
 	@$(BIN)/turnout demo
 
-up: $(STAMP) ## Run the receiver and the dashboards over ./turnout-lake
+up: $(RUN_STAMP) ## Run the receiver and the dashboards over ./turnout-lake
 	@$(BIN)/turnout up
 
 test: $(STAMP) ## Run the tests
