@@ -2,7 +2,6 @@
 
 import json
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,11 +12,10 @@ from turnout.instrumentation.integrations.default import from_environment
 
 
 @pytest.fixture(autouse=True)
-def bare_environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def bare_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """No variable of the machine's decides."""
     for name in [name for name in os.environ if name.startswith(("OTEL_", "TURNOUT_"))]:
         monkeypatch.delenv(name)
-    yield
 
 
 @pytest.mark.parametrize(

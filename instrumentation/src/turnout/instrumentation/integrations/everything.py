@@ -20,12 +20,15 @@ FRAMEWORKS: Final = {
 """By name: the module that shows that it is installed, and the module of ours."""
 
 
-def instrument(recorder: Recorder | None = None, *, only: Iterable[str] | None = None) -> tuple[str, ...]:
+def instrument(
+    recorder: Recorder | None = None, *, only: Iterable[str] | None = None, attended: bool | None = None
+) -> tuple[str, ...]:
     """Record every run of every installed framework from now on; returns the frameworks that are listened to.
 
     Args:
         recorder: the recorder; the process's own, as the environment describes it, where none is given.
         only: the names of the frameworks, where not all of them are wanted.
+        attended: whether a person is there who could press Continue.
 
     Raises:
         ValueError: when ``only`` names a framework that there is no integration for.
@@ -35,7 +38,7 @@ def instrument(recorder: Recorder | None = None, *, only: Iterable[str] | None =
     if unknown:
         raise ValueError(f"no integration for {', '.join(unknown)}; there are {', '.join(FRAMEWORKS)}")
     chosen = recorder or default_recorder()
-    return tuple(_switched_on(wanted, chosen))
+    return tuple(_switched_on(wanted, chosen, attended))
 
 
 def uninstrument() -> None:
@@ -45,16 +48,16 @@ def uninstrument() -> None:
             import_module(f"turnout.instrumentation.integrations.{module}").uninstrument()
 
 
-def _switched_on(wanted: Iterable[str], recorder: Recorder) -> Iterator[str]:
+def _switched_on(wanted: Iterable[str], recorder: Recorder, attended: bool | None) -> Iterator[str]:
     quiet = Quiet(recorder.losses, "instrument")
     for name in wanted:
         probe, module = FRAMEWORKS[name]
-        if _installed(probe) and quiet(_switch_on, module, recorder):
+        if _installed(probe) and quiet(_switch_on, module, recorder, attended):
             yield name
 
 
-def _switch_on(module: str, recorder: Recorder) -> bool:
-    import_module(f"turnout.instrumentation.integrations.{module}").instrument(recorder)
+def _switch_on(module: str, recorder: Recorder, attended: bool | None) -> bool:
+    import_module(f"turnout.instrumentation.integrations.{module}").instrument(recorder, attended=attended)
     return True
 
 

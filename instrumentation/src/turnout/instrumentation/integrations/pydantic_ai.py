@@ -44,16 +44,16 @@ def turnout_capability(recorder: Recorder | None = None, *, attended: bool | Non
     return _capability_class()(recorder or default_recorder(), attended)
 
 
-def instrument(recorder: Recorder | None = None) -> None:
+def instrument(recorder: Recorder | None = None, *, attended: bool | None = None) -> None:
     """Record every run of every agent of this process from now on; a second call changes nothing."""
     agent = import_module("pydantic_ai.agent").Agent
     if getattr(agent.iter, "turnout", False):
         return
     original = agent.iter
-    chosen = recorder
 
     def iter_with_turnout(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return original(self, *args, **{**kwargs, "capabilities": _with_ours(kwargs.get("capabilities"), chosen)})
+        capabilities = _with_ours(kwargs.get("capabilities"), recorder, attended)
+        return original(self, *args, **{**kwargs, "capabilities": capabilities})
 
     iter_with_turnout.__wrapped__ = original  # type: ignore[attr-defined]
     iter_with_turnout.turnout = True  # type: ignore[attr-defined]
@@ -67,11 +67,11 @@ def uninstrument() -> None:
         agent.iter = agent.iter.__wrapped__
 
 
-def _with_ours(capabilities: Sequence[Any] | None, recorder: Recorder | None) -> list[Any]:
+def _with_ours(capabilities: Sequence[Any] | None, recorder: Recorder | None, attended: bool | None) -> list[Any]:
     given = list(capabilities or ())
     if any(isinstance(capability, _Listening) for capability in given):
         return given
-    return [*given, turnout_capability(recorder)]
+    return [*given, turnout_capability(recorder, attended=attended)]
 
 
 class _Run:
