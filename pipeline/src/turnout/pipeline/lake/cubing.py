@@ -7,14 +7,13 @@ not the file itself is read.
 import io
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 import polars as pl
 
 from turnout.pipeline.cubes import CUBES, Cube
 from turnout.pipeline.lake.files import DataFile
-from turnout.pipeline.lake.store import FolderStore
+from turnout.pipeline.lake.store import Store
 
 FOLDER: Final = "_cubes"
 """Where cubes are, below the root of the lake."""
@@ -33,7 +32,7 @@ def path_of(cube: Cube, file: str) -> str:
     return f"{cube.name}/{file}"
 
 
-def write_cubes(store: FolderStore, table: str, path: str, frame: pl.DataFrame, worth: Cubing) -> None:
+def write_cubes(store: Store, table: str, path: str, frame: pl.DataFrame, worth: Cubing) -> None:
     """Make the cubes of a file that is about to be committed."""
     if frame.height < worth.rows:
         return
@@ -49,7 +48,7 @@ def write_cubes(store: FolderStore, table: str, path: str, frame: pl.DataFrame, 
 class CubeFiles:
     """Knows which files have which cubes; looks at each file once, for its cubes are there before it is."""
 
-    def __init__(self, store: FolderStore) -> None:
+    def __init__(self, store: Store) -> None:
         self._store = store
         self._known: dict[tuple[str, str], bool] = {}
 
@@ -62,5 +61,5 @@ class CubeFiles:
     def _has(self, cube: Cube, path: str) -> bool:
         key = cube.name, path
         if key not in self._known:
-            self._known[key] = Path(self._store.local(FOLDER, path_of(cube, path))).exists()
+            self._known[key] = self._store.has(FOLDER, path_of(cube, path))
         return self._known[key]

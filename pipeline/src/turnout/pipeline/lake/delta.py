@@ -18,7 +18,7 @@ from deltalake.transaction import AddAction, RemoveAction
 from turnout.pipeline.lake.errors import ConflictError, LakeError
 from turnout.pipeline.lake.files import DataFile, data_file
 from turnout.pipeline.lake.parquet import BOUNDED, NewFile
-from turnout.pipeline.lake.store import FolderStore
+from turnout.pipeline.lake.store import Store
 from turnout.pipeline.schema import INSTANT, SCHEMA_VERSION, TABLES
 
 _SCHEMA_KEY: Final = "turnout.schemaVersion"
@@ -44,21 +44,21 @@ _NO_CLEANING: Final = PostCommitHookProperties(create_checkpoint=True, cleanup_e
 class Table:
     """A handle on one Delta table at one version."""
 
-    def __init__(self, name: str, store: FolderStore, handle: DeltaTable) -> None:
+    def __init__(self, name: str, store: Store, handle: DeltaTable) -> None:
         self.name = name
         self._store = store
         self._handle = handle
         self._files: tuple[int, dict[str, DataFile]] | None = None
 
     @classmethod
-    def find(cls, name: str, store: FolderStore, version: int | None = None) -> "Table | None":
+    def find(cls, name: str, store: Store, version: int | None = None) -> "Table | None":
         """Open a table, at its newest version or a given one; None where there is no such table.
 
         Raises:
             LakeError: when a newer turnout made it, or when it cannot be read.
         """
         try:
-            handle = DeltaTable(store.url(name), version=version, storage_options=store.options() or None)
+            handle = DeltaTable(store.url(name), version=version)
         except TableNotFoundError:
             return None
         except (DeltaError, OSError) as error:
@@ -70,7 +70,7 @@ class Table:
         return cls(name, store, handle)
 
     @classmethod
-    def make(cls, name: str, store: FolderStore) -> "Table":
+    def make(cls, name: str, store: Store) -> "Table":
         """Open a table, made empty if it is not there."""
         found = cls.find(name, store)
         if found is not None:
@@ -81,10 +81,9 @@ class Table:
             mode="ignore",
             partition_by=_partition(name),
             configuration={**_CONFIGURATION, "delta.dataSkippingStatsColumns": ",".join(BOUNDED[name])},
-            storage_options=store.options() or None,
             raise_if_key_not_exists=False,
         )
-        return cls(name, store, DeltaTable(store.url(name), storage_options=store.options() or None))
+        return cls(name, store, DeltaTable(store.url(name)))
 
     @property
     def version(self) -> int:
@@ -120,7 +119,7 @@ class Table:
             self._handle.update_incremental()
         except DeltaError:
             # The log was cleaned past the version of this handle.
-            self._handle = DeltaTable(self._store.url(self.name), storage_options=self._store.options() or None)
+            self._handle = DeltaTable(self._store.url(self.name))
 
     def transaction(self, application: str) -> int | None:
         """The newest version that an application recorded in this table."""
@@ -182,7 +181,7 @@ class Table:
             ) from error
         before = self._files
         self._handle.update_incremental()
-        self._store.seal(self.name)
+        self._store.seal(self.name, self.version)
         if before is not None and self.version == before[0] + 1:
             gone = {file.path for file in removed}
             kept = {path: file for path, file in before[1].items() if path not in gone}
@@ -199,7 +198,7 @@ class Table:
         except CommitFailedError as error:
             raise ConflictError(self.name) from error
         self._handle.update_incremental()
-        self._store.seal(self.name)
+        self._store.seal(self.name, self.version)
 
     def tidy(self) -> None:
         """Make a checkpoint and drop the part of the log that has outlived its retention."""

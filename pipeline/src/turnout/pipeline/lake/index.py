@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from turnout.pipeline.lake.store import FolderStore
+from turnout.pipeline.lake.store import Store
 from turnout.pipeline.lake.upsert import Place
 
 FOLDER: Final = "_index"
@@ -26,7 +26,7 @@ _HEADER: Final = len(_MAGIC) + _WIDTH
 class IdIndex:
     """The index files of one lake; each is read once and stays mapped."""
 
-    def __init__(self, store: FolderStore) -> None:
+    def __init__(self, store: Store) -> None:
         self._store = store
         self._held: dict[Place, _Hashes] = {}
 
@@ -34,7 +34,7 @@ class IdIndex:
         """Note that these ids (of turns and of roots) are in a new group."""
         hashes = np.unique(_hashed(ids))
         header = _MAGIC + len(hashes).to_bytes(_WIDTH, "little")
-        self._store.put(FOLDER, path_of(place), header + hashes.astype("<u8").tobytes())
+        self._store.put(FOLDER, path_of(place), header + hashes.astype("<u8").tobytes(), durable=False)
         self._held[place] = hashes
 
     def places(self, ids: Iterable[str], live: Collection[Place]) -> set[Place]:

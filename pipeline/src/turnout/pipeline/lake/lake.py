@@ -1,6 +1,7 @@
 """The lake as its users see it: open, write, look up, take a snapshot."""
 
 import json
+import random
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -21,9 +22,10 @@ from turnout.pipeline.lake.delta import Table
 from turnout.pipeline.lake.errors import ConflictError, LakeError
 from turnout.pipeline.lake.files import DataFile, Snapshot
 from turnout.pipeline.lake.index import IdIndex
+from turnout.pipeline.lake.object_store import store_at
 from turnout.pipeline.lake.parquet import Namer
 from turnout.pipeline.lake.reading import Reader
-from turnout.pipeline.lake.store import FolderStore
+from turnout.pipeline.lake.store import Store
 from turnout.pipeline.lake.sweep import GRACE, Swept, sweep
 from turnout.pipeline.lake.tables import append
 from turnout.pipeline.lake.verify import Problem, verify
@@ -35,6 +37,7 @@ Clock = Callable[[], Instant]
 
 _TRIES: Final = 20
 _CUBING: Final = Cubing()
+_PAUSE: Final = 0.05
 _COMPACT_EVERY: Final = 8
 _SWEEP_EVERY: Final = 200
 _log: structlog.stdlib.BoundLogger = structlog.get_logger("turnout.lake")
@@ -54,7 +57,7 @@ class Entry:
 class Lake:
     """One lake, for writers and readers; several processes may hold the same one."""
 
-    def __init__(self, store: FolderStore, clock: Clock, namer: Namer, reached: Reached, cubing: Cubing) -> None:
+    def __init__(self, store: Store, clock: Clock, namer: Namer, reached: Reached, cubing: Cubing) -> None:
         self._cubing = cubing
         self._store = store
         self._clock = clock
@@ -84,12 +87,27 @@ class Lake:
             reached: told of each point of a write that is passed.
             cubing: which files get cubes.
         """
-        return cls(FolderStore(root), clock, namer, reached, cubing)
+        return cls(store_at(root), clock, namer, reached, cubing)
 
     @property
     def root(self) -> str:
         """Where the lake is."""
         return self._store.root
+
+    def folder(self, table: str) -> str:
+        """The local folder in which `local` gives the files of a table."""
+        return self._store.folder(table)
+
+    def local(self, table: str, files: Iterable[DataFile]) -> list[str]:
+        """Local paths with the bytes of some files of a table.
+
+        Raises:
+            LakeError: when one is not there any more.
+        """
+        try:
+            return [self._store.local(table, file.path) for file in files]
+        except OSError as error:
+            raise LakeError(f"lake {self.root}: a file of {table} is gone, got {error}; ask again") from error
 
     def prepare(self) -> None:
         """Make the tables if they are missing.
@@ -223,11 +241,12 @@ class Lake:
     def _alone(self, change: Callable[[Writer], _T]) -> _T:
         """Change the lake while other writers wait; where they cannot be made to, do it again until it takes hold."""
         with self._store.lock():
-            for _ in range(_TRIES):
+            for attempt in range(_TRIES):
                 try:
                     return change(self._writing())
                 except ConflictError:
-                    continue
+                    # Only where writers cannot be kept waiting; the later it gets, the further they move apart.
+                    time.sleep(attempt * random.uniform(0, _PAUSE))  # noqa: S311 - not for secrets
         raise LakeError(f"lake {self.root}: {_TRIES} changes in a row lost against other writers; run fewer of them")
 
     def _writing(self) -> Writer:

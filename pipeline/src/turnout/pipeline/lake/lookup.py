@@ -11,7 +11,7 @@ from turnout.pipeline.codec import decode_turn
 from turnout.pipeline.lake.compaction import places_of
 from turnout.pipeline.lake.files import DataFile, micros
 from turnout.pipeline.lake.index import IdIndex
-from turnout.pipeline.lake.store import FolderStore
+from turnout.pipeline.lake.store import Store
 from turnout.pipeline.lake.upsert import Place, Stored
 
 _COLUMNS: Final = (
@@ -27,9 +27,7 @@ _COLUMNS: Final = (
 )
 
 
-def stored_rows(
-    store: FolderStore, index: IdIndex, files: Iterable[DataFile], keys: Collection[str]
-) -> dict[str, Stored]:
+def stored_rows(store: Store, index: IdIndex, files: Iterable[DataFile], keys: Collection[str]) -> dict[str, Stored]:
     """Every row of `turns` whose turn id or root is one of the keys, and every other segment of those roots."""
     live = places_of(files)
     found: dict[str, Stored] = {}
@@ -43,7 +41,7 @@ def stored_rows(
     return found
 
 
-def _matching(store: FolderStore, place: Place, file: DataFile, keys: set[str]) -> dict[str, Stored]:
+def _matching(store: Store, place: Place, file: DataFile, keys: set[str]) -> dict[str, Stored]:
     wanted = pl.Series(list(keys), dtype=pl.String).implode()
     match = pl.col("turn_id").is_in(wanted) | pl.col("root_turn_id").is_in(wanted)
     rows = pl.scan_parquet(store.local("turns", file.path), hive_partitioning=False).filter(match).select(_COLUMNS)

@@ -5,7 +5,7 @@ from typing import Final
 from turnout.pipeline.lake.delta import Table
 from turnout.pipeline.lake.errors import LakeError
 from turnout.pipeline.lake.files import Snapshot
-from turnout.pipeline.lake.store import FolderStore
+from turnout.pipeline.lake.store import Store
 
 NAMED: Final = {"steps": "turnout.steps", "tool_calls": "turnout.tool_calls"}
 """The application under which a `turns` commit names the version of another table."""
@@ -16,7 +16,7 @@ _TRIES: Final = 5
 class Reader:
     """Reads snapshots of one lake; keeps its handles, so that the next snapshot costs what has changed since."""
 
-    def __init__(self, store: FolderStore) -> None:
+    def __init__(self, store: Store) -> None:
         self._store = store
         self._turns: Table | None = None
         self._others: dict[str, Table] = {}
@@ -64,7 +64,7 @@ class Reader:
         return held
 
 
-def _newest(name: str, store: FolderStore, held: Table | None) -> Table | None:
+def _newest(name: str, store: Store, held: Table | None) -> Table | None:
     if held is None:
         return Table.find(name, store)
     held.refresh()

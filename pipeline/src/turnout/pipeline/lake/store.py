@@ -1,4 +1,4 @@
-"""Where the files of a lake are: a local folder.
+"""Where the files of a lake are: a local folder here, an object store in `object_store`.
 
 A store puts whole new files and never changes one; what is part of the lake is decided by the Delta log alone.
 """
@@ -6,12 +6,79 @@ A store puts whole new files and never changes one; what is part of the lake is 
 import fcntl
 import os
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from typing import Protocol
 
 from turnout.pipeline.lake.errors import LakeError
 
 _LOCK = "_turnout.lock"
+
+
+class Store(Protocol):
+    """What a lake asks of the place it is in."""
+
+    root: str
+
+    def url(self, table: str) -> str:
+        """Where the Delta table of that name is."""
+        ...
+
+    def folder(self, table: str) -> str:
+        """The local folder in which `local` gives the files of a table."""
+        ...
+
+    def prepare(self) -> None:
+        """Make the root.
+
+        Raises:
+            LakeError: when it cannot be written.
+        """
+        ...
+
+    def put(self, table: str, path: str, data: bytes, *, durable: bool = True) -> None:
+        """Write one new file, and wait until it is on disk where it must not be lost.
+
+        Raises:
+            LakeError: when it cannot be written.
+        """
+        ...
+
+    def local(self, table: str, path: str) -> str:
+        """A local path with the bytes of a file of the lake.
+
+        Raises:
+            OSError: when there is no such file.
+        """
+        ...
+
+    def has(self, table: str, path: str) -> bool:
+        """Whether there is such a file."""
+        ...
+
+    def data_files(self, table: str) -> Iterator[str]:
+        """The files in the folder of a table but its log, part of the lake or not, relative to the table."""
+        ...
+
+    def delete(self, path: str) -> int:
+        """Delete one file, named from the root; says how large it was."""
+        ...
+
+    def keep(self, name: str, data: bytes) -> None:
+        """Write a small file of our own at the root, whole or not at all."""
+        ...
+
+    def kept(self, name: str) -> bytes | None:
+        """What `keep` wrote last."""
+        ...
+
+    def seal(self, table: str, version: int) -> None:
+        """Wait until a commit of a table is on disk."""
+        ...
+
+    def lock(self) -> AbstractContextManager[None]:
+        """Keep other writers waiting, as far as they can be made to."""
+        ...
 
 
 class FolderStore:
@@ -24,9 +91,9 @@ class FolderStore:
         """Where the Delta table of that name is."""
         return f"{self.root}/{table}"
 
-    def options(self) -> dict[str, str]:
-        """What deltalake needs to reach it: nothing."""
-        return {}
+    def folder(self, table: str) -> str:
+        """The folder itself."""
+        return f"{self.root}/{table}"
 
     def prepare(self) -> None:
         """Make the root.
@@ -41,21 +108,26 @@ class FolderStore:
         except OSError as error:
             raise unwritable(self.root, error) from error
 
-    def put(self, table: str, path: str, data: bytes) -> None:
-        """Write one new file and wait until it is on disk."""
+    def put(self, table: str, path: str, data: bytes, *, durable: bool = True) -> None:
+        """Write one new file, and wait until it is on disk where it must not be lost."""
         target = Path(self.root, table, path)
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
             with target.open("xb") as file:
                 file.write(data)
                 file.flush()
-                os.fsync(file.fileno())
+                if durable:
+                    os.fsync(file.fileno())
         except OSError as error:
             raise unwritable(self.root, error) from error
 
     def local(self, table: str, path: str) -> str:
-        """A local path with the bytes of a file of the lake."""
+        """The file itself."""
         return f"{self.root}/{table}/{path}"
+
+    def has(self, table: str, path: str) -> bool:
+        """Whether there is such a file."""
+        return Path(self.root, table, path).exists()
 
     def data_files(self, table: str) -> Iterator[str]:
         """The files in the folder of a table but its log, part of the lake or not, relative to the table."""
@@ -83,10 +155,10 @@ class FolderStore:
         except FileNotFoundError:
             return None
 
-    def seal(self, table: str) -> None:
-        """Wait until the names of the newest files and commits of a table are on disk."""
+    def seal(self, table: str, version: int) -> None:
+        """Wait until a commit, and its name, are on disk."""
         log = Path(self.root, table, "_delta_log")
-        for path in (max(log.glob("*.json"), default=log), log):
+        for path in (log / f"{version:020}.json", log):
             _sync(path)
 
     @contextmanager

@@ -10,7 +10,7 @@ from turnout.pipeline.cubes import CUBES
 from turnout.pipeline.lake import cubing, index
 from turnout.pipeline.lake.delta import Table
 from turnout.pipeline.lake.reading import NAMED
-from turnout.pipeline.lake.store import FolderStore
+from turnout.pipeline.lake.store import Store
 from turnout.pipeline.schema import TABLES
 
 GRACE: Final = 3600 * 1_000_000_000
@@ -28,7 +28,7 @@ class Swept:
     waiting: int
 
 
-def sweep(store: FolderStore, now: Instant, grace: Instant = GRACE) -> Swept:
+def sweep(store: Store, now: Instant, grace: Instant = GRACE) -> Swept:
     """Delete the files that no version needs and that were found so at least a grace ago.
 
     To be called while no other writer is at work: a file that waits for its commit looks as if nobody needed it.
@@ -42,13 +42,13 @@ def sweep(store: FolderStore, now: Instant, grace: Instant = GRACE) -> Swept:
     return Swept(len(due), size, len(waiting))
 
 
-def _seen(store: FolderStore) -> dict[str, Instant]:
+def _seen(store: Store) -> dict[str, Instant]:
     kept = store.kept(_SEEN)
     seen: dict[str, Instant] = {} if kept is None else json.loads(kept)
     return seen
 
 
-def _unneeded(store: FolderStore) -> Iterator[str]:
+def _unneeded(store: Store) -> Iterator[str]:
     """Files of the tables, cubes and index files that belong to nothing, named from the root."""
     needed = {name: _needed(store, name) for name in TABLES}
     for name, paths in needed.items():
@@ -60,7 +60,7 @@ def _unneeded(store: FolderStore) -> Iterator[str]:
     yield from (f"{index.FOLDER}/{path}" for path in store.data_files(index.FOLDER) if path not in indexed)
 
 
-def _needed(store: FolderStore, name: str) -> set[str]:
+def _needed(store: Store, name: str) -> set[str]:
     """The files of a table in its newest version, and in the one that the newest turns commit names."""
     turns = Table.find("turns", store)
     versions: list[int | None] = [None]

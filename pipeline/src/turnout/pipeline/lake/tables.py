@@ -14,7 +14,7 @@ from turnout.pipeline.lake.delta import Table
 from turnout.pipeline.lake.files import DataFile
 from turnout.pipeline.lake.parquet import Namer, NewFile, complete, describe, encode, name_of
 from turnout.pipeline.lake.reading import NAMED
-from turnout.pipeline.lake.store import FolderStore
+from turnout.pipeline.lake.store import Store
 from turnout.pipeline.lake.upsert import Place
 
 CHILDREN: Final = ("steps", "tool_calls")
@@ -24,7 +24,7 @@ _ORDER: Final = {"turns": "started_at", "steps": "turn_started_at", "tool_calls"
 class Tables:
     """Handles on `turns`, `steps` and `tool_calls`, and the ways to read and write their files."""
 
-    def __init__(self, store: FolderStore, namer: Namer, cubing: Cubing) -> None:
+    def __init__(self, store: Store, namer: Namer, cubing: Cubing) -> None:
         """Open them; made empty, or given the columns that an older turnout did not know."""
         self._cubing = cubing
         store.prepare()
@@ -94,13 +94,13 @@ def without(rows: pl.DataFrame, gone: Collection[str], marks: Mapping[str, bool]
     return kept.with_columns(last_segment=pl.coalesce(mark, pl.col("last_segment")))
 
 
-def put(store: FolderStore, table: str, path: str, date: str, frame: pl.DataFrame) -> NewFile:
+def put(store: Store, table: str, path: str, date: str, frame: pl.DataFrame) -> NewFile:
     """Write one file, ready to be committed."""
     data = encode(table, frame)
     store.put(table, path, data)
     return describe(table, path, date, frame, len(data))
 
 
-def append(store: FolderStore, table: Table, frame: pl.DataFrame, namer: Namer) -> None:
+def append(store: Store, table: Table, frame: pl.DataFrame, namer: Namer) -> None:
     """Add rows to a table that stands for itself."""
     table.commit([put(store, table.name, name_of("", namer(), namer()), "", frame)])

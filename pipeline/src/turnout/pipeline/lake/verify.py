@@ -13,7 +13,7 @@ from turnout.pipeline.lake.delta import Table
 from turnout.pipeline.lake.files import DataFile, micros
 from turnout.pipeline.lake.parquet import complete
 from turnout.pipeline.lake.reading import NAMED, Reader
-from turnout.pipeline.lake.store import FolderStore
+from turnout.pipeline.lake.store import Store
 from turnout.pipeline.rows import ClassifiedTurn, Row, classified, step_rows, tool_call_rows, turn_row
 from turnout.pipeline.schema import TABLES
 
@@ -53,7 +53,7 @@ class _Found:
             yield Problem(what, count, tuple(self._examples[what, do]), do)
 
 
-def verify(store: FolderStore) -> Iterator[Problem]:
+def verify(store: Store) -> Iterator[Problem]:
     """Look at everything; yields nothing where all adds up.
 
     Raises:
@@ -84,7 +84,7 @@ _REWRITE: Final = "import the same source again, or restore the lake from a copy
 _RECLASSIFY: Final = "decide them again with `turnout lake reclassify`"
 
 
-def _rows(store: FolderStore, name: str, file: DataFile, found: _Found) -> pl.DataFrame | None:
+def _rows(store: Store, name: str, file: DataFile, found: _Found) -> pl.DataFrame | None:
     """The rows of a file with every column of the schema; None where it cannot be read."""
     try:
         frame = pl.read_parquet(store.local(name, file.path), hive_partitioning=False)
@@ -96,7 +96,7 @@ def _rows(store: FolderStore, name: str, file: DataFile, found: _Found) -> pl.Da
     return complete(name, frame).with_columns(date=pl.lit(file.date)).select(list(TABLES[name]))
 
 
-def _of_group(store: FolderStore, name: str, file: DataFile | None, found: _Found) -> pl.DataFrame:
+def _of_group(store: Store, name: str, file: DataFile | None, found: _Found) -> pl.DataFrame:
     rows = None if file is None else _rows(store, name, file, found)
     return pl.DataFrame(schema=dict(TABLES[name])) if rows is None else rows
 
@@ -160,7 +160,7 @@ def _check_segments(segments: list[pl.DataFrame], found: _Found) -> None:
     found.note("a segment is wrongly marked as the last of its root, or not", _REWRITE, wrong["turn_id"].to_list())
 
 
-def _check_versions(store: FolderStore, found: _Found) -> None:
+def _check_versions(store: Store, found: _Found) -> None:
     turns = Table.find("turns", store)
     for name, application in NAMED.items():
         newest = Table.find(name, store)

@@ -15,7 +15,7 @@ from turnout.pipeline.lake.files import DataFile, at_places
 from turnout.pipeline.lake.index import IdIndex
 from turnout.pipeline.lake.lookup import stored_rows
 from turnout.pipeline.lake.parquet import Namer, NewFile, by_date
-from turnout.pipeline.lake.store import FolderStore
+from turnout.pipeline.lake.store import Store
 from turnout.pipeline.lake.tables import Tables
 from turnout.pipeline.lake.upsert import Fresh, Plan, Stored, plan_upsert
 from turnout.pipeline.rows import ClassifiedTurn, Row, step_rows, tool_call_rows, turn_row
@@ -51,7 +51,7 @@ class Written:
 class Writer:
     """Writes turns into the tables of one lake."""
 
-    def __init__(self, store: FolderStore, namer: Namer, reached: Reached, cubing: Cubing) -> None:
+    def __init__(self, store: Store, namer: Namer, reached: Reached, cubing: Cubing) -> None:
         self.tables = Tables(store, namer, cubing)
         self.index = IdIndex(store)
         self.reached = reached

@@ -54,7 +54,7 @@ class Warehouse:
         self._guard = RLock()
         self._snapshot = self._lake.snapshot()
         self._engine = Engine(
-            [f"{self._lake.root}/{folder}" for folder in (*TABLES, CUBES_FOLDER)], uniform=self._snapshot.uniform
+            [self._lake.folder(table) for table in (*TABLES, CUBES_FOLDER)], uniform=self._snapshot.uniform
         )
 
     @property
@@ -234,7 +234,7 @@ class Warehouse:
         return {"turns": turns, "ledger": snapshot.files("ledger"), **children}
 
     def _paths(self, table: str, files: Iterable[DataFile]) -> list[str]:
-        return [f"{self.root}/{table}/{file.path}" for file in files]
+        return self._lake.local(table, files)
 
 
 def _within(snapshot: Snapshot, filters: Filters) -> tuple[DataFile, ...]:
