@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from opentelemetry.exporter.otlp.proto.common._log_encoder import encode_logs
+from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 
 from turnout.instrumentation import Losses, Recorder, instrument, uninstrument
 from turnout.instrumentation.integrations.everything import FRAMEWORKS
@@ -43,11 +45,11 @@ def test_a_name_that_is_unknown_is_said(make_recorder: Any) -> None:
         instrument(make_recorder(MemorySink()), only=["crewai"])
 
 
-async def pydantic_ai_run(name: str) -> None:
+async def pydantic_ai_run(name: str, words: str = "done") -> None:
     pydantic_ai = pytest.importorskip("pydantic_ai")
     messages = pytest.importorskip("pydantic_ai.messages")
     function = pytest.importorskip("pydantic_ai.models.function")
-    script = iter([messages.ToolCallPart(name, {}), messages.TextPart("done")])
+    script = iter([messages.ToolCallPart(name, {}), messages.TextPart(words)])
 
     async def answer(*_: Any) -> Any:
         await asyncio.sleep(0)
@@ -55,28 +57,28 @@ async def pydantic_ai_run(name: str) -> None:
 
     async def tool() -> str:
         await asyncio.sleep(0)
-        return "ok"
+        return words
 
     agent = pydantic_ai.Agent(function.FunctionModel(answer, model_name=name), name=name)
     agent.tool_plain(tool, name=name)
-    await agent.run("?")
+    await agent.run(words)
 
 
-async def openai_agents_run(name: str) -> None:
+async def openai_agents_run(name: str, words: str = "done") -> None:
     agents = pytest.importorskip("agents")
     testing = pytest.importorskip("agents.testing")
 
     async def tool() -> str:
         """Work."""
         await asyncio.sleep(0)
-        return "ok"
+        return words
 
-    model = testing.ScriptedModel([[testing.function_call(name, {}, call_id="1")], [testing.assistant_message("done")]])
+    model = testing.ScriptedModel([[testing.function_call(name, {}, call_id="1")], [testing.assistant_message(words)]])
     agent = agents.Agent(name=name, model=model, tools=[agents.function_tool(tool, name_override=name)])
-    await agents.Runner.run(agent, "?")
+    await agents.Runner.run(agent, words)
 
 
-async def langchain_run(name: str) -> None:
+async def langchain_run(name: str, words: str = "done") -> None:
     agents = pytest.importorskip("langchain.agents")
     fakes = pytest.importorskip("langchain_core.language_models.fake_chat_models")
     core = pytest.importorskip("langchain_core.messages")
@@ -85,19 +87,19 @@ async def langchain_run(name: str) -> None:
     async def tool() -> str:
         """Work."""
         await asyncio.sleep(0)
-        return "ok"
+        return words
 
     def bind_tools(self: Any, *_: Any, **__: Any) -> Any:
         return self
 
     calls = [{"name": name, "args": {}, "id": "1"}]
-    answers = iter([core.AIMessage(content="", tool_calls=calls), core.AIMessage(content="done")])
+    answers = iter([core.AIMessage(content="", tool_calls=calls), core.AIMessage(content=words)])
     model = type("Scripted", (fakes.GenericFakeChatModel,), {"bind_tools": bind_tools})(messages=answers)
     work = tools.StructuredTool.from_function(coroutine=tool, name=name)
-    await agents.create_agent(model, tools=[work], name=name).ainvoke({"messages": [("user", "?")]})
+    await agents.create_agent(model, tools=[work], name=name).ainvoke({"messages": [("user", words)]})
 
 
-async def strands_run(name: str) -> None:
+async def strands_run(name: str, words: str = "done") -> None:
     test = pytest.importorskip("strands")
     models = pytest.importorskip("strands.models")
     use = {"name": name, "toolUseId": "1"}
@@ -107,7 +109,7 @@ async def strands_run(name: str) -> None:
     ]
     text_block: list[dict[str, Any]] = [
         {"contentBlockStart": {"start": {}}},
-        {"contentBlockDelta": {"delta": {"text": "done"}}},
+        {"contentBlockDelta": {"delta": {"text": words}}},
     ]
     script = iter([(tool_block, "tool_use"), (text_block, "end_turn")])
 
@@ -121,7 +123,7 @@ async def strands_run(name: str) -> None:
     async def tool() -> str:
         """Work."""
         await asyncio.sleep(0)
-        return "ok"
+        return words
 
     def nothing(*_: Any, **__: Any) -> Any:
         return {}
@@ -129,7 +131,7 @@ async def strands_run(name: str) -> None:
     methods = {"stream": stream, "get_config": nothing, "update_config": nothing, "structured_output": nothing}
     model = type("Scripted", (models.Model,), methods)()
     agent = test.Agent(model=model, tools=[test.tool(tool, name=name)], name=name, callback_handler=None)
-    await agent.invoke_async("?")
+    await agent.invoke_async(words)
 
 
 RUNS = (pydantic_ai_run, openai_agents_run, langchain_run, strands_run)
@@ -158,6 +160,21 @@ def test_frameworks_side_by_side_keep_apart(memory: MemorySink, listening: Recor
         assert [[call.name for call in step.tool_calls] for step in turn.steps] == [[turn.agent], []]
         assert {call.status for step in turn.steps for call in step.tool_calls} == {"ok"}
     assert {verdict.outcome.value for verdict in memory.verdicts} == {"completed"}
+
+
+@pytest.mark.parametrize("run", RUNS, ids=lambda run: run.__name__)
+def test_content_is_emitted_nowhere(run: Any, emitted: Any, make_recorder: Any, losses: Losses) -> None:
+    """A canary in prompt, tool result and answer appears in nothing that is emitted."""
+    canary = "xyzzy-canary-4711"
+    instrument(make_recorder(emitted.sink))
+    try:
+        asyncio.run(run("agent", canary))
+    finally:
+        uninstrument()
+    assert len(emitted.spans) == 4
+    everything = encode_logs(emitted.events).SerializeToString() + encode_spans(emitted.spans).SerializeToString()
+    assert canary.encode() not in everything
+    assert canary not in repr((emitted.metrics(), losses.totals(), [span.events for span in emitted.spans]))
 
 
 def test_the_command_of_opentelemetry_records_without_code(tmp_path: Path) -> None:
