@@ -55,6 +55,9 @@ INSTANTS: Mapping[str, tuple[object, str | None]] = {
     "seconds with a fraction": (1_767_607_200.5, "2026-01-05T10:00:00.5Z"),
     "milliseconds": (1_767_607_200_250, "2026-01-05T10:00:00.25Z"),
     "zero": (0, None),
+    "microseconds": (1_767_607_200_250_000, None),
+    "a number past every calendar": (1e300, None),
+    "text past the calendar": ("9999-12-31T23:59:59-10:00", None),
     "words": ("yesterday", None),
     "nothing": (None, None),
 }
@@ -69,7 +72,16 @@ def test_moments_are_read_in_every_spelling(name: str) -> None:
 
 def test_other_types_are_not_recorded() -> None:
     """A field of another type, an empty text and a broken number count as absent."""
-    value: dict[str, Any] = {"a": True, "b": "", "c": float("nan"), "d": 3.0, "e": [1, {}], "f": float("inf")}
+    value: dict[str, Any] = {
+        "a": True,
+        "b": "",
+        "c": float("nan"),
+        "d": 3.0,
+        "e": [1, {}],
+        "f": float("inf"),
+        "g": 1e30,
+        "h": 2**60,
+    }
     found = (
         fields.integer(value, "a"),
         fields.number(value, "a"),
@@ -80,8 +92,10 @@ def test_other_types_are_not_recorded() -> None:
         fields.number(value, "f"),
         fields.text(value, "a", "deeper"),
         fields.mapping(value, "zz"),
+        fields.integer(value, "g"),
+        fields.integer(value, "h"),
     )
-    assert found == (None, None, None, None, 3, ({},), None, None, {})
+    assert found == (None, None, None, None, 3, ({},), None, None, {}, None, None)
 
 
 def test_broken_numbers_do_not_pass_as_numbers() -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from turnout.outcomes.facts import TurnFacts
+from turnout.outcomes.facts import Step, TurnFacts, Usage
 from turnout.outcomes.verdict import Outcome
 from turnout.pipeline.lake import Entry, Lake, Position, Written
 from turnout.pipeline.rows import classified, step_rows, tool_call_rows
@@ -44,6 +44,17 @@ def test_a_first_write_stores_every_turn_with_its_steps_and_tool_calls(root: str
     assert rows(lake, "turns").height == 16
     assert rows(lake, "steps").height == sum(len(step_rows(turn)) for turn in turns)
     assert rows(lake, "tool_calls").height == sum(len(tool_call_rows(turn)) for turn in turns)
+
+
+def test_a_sum_that_no_column_can_hold_is_not_recorded(root: str, rows: Rows) -> None:
+    """And takes no other turn with it."""
+    counts = tuple(Step(index=number, usage=Usage(input_tokens=2**62, output_tokens=1)) for number in (1, 2))
+    huge = classified(TurnFacts(turn_id="huge", steps=counts), NOON)
+    Lake.open(root).write([huge, stored(Sketch(turn_id="other"))])
+    stored_rows = (
+        rows(Lake.open(root), "turns").sort("turn_id").select("turn_id", "input_tokens", "output_tokens").rows()
+    )
+    assert stored_rows == [("huge", None, 2), ("other", 200, 100)]
 
 
 def test_a_second_write_adds_nothing(root: str, rows: Rows) -> None:

@@ -131,7 +131,7 @@ def test_unknown_keys_are_named_and_kept_out() -> None:
         ({"turn_id": "t", "ended_at": "2026-13-45T10:00:00Z"}, None),
         (
             {"turn_id": "t", "usage": {"input_tokens": 10**30}},
-            f"usage.input_tokens: got {10**30}, expected an integer of at most 64 bits",
+            f"usage.input_tokens: got {10**30}, expected an integer of at most 53 bits",
         ),
         ({"turn_id": "t", "yield": {"reason": 4}}, "yield.reason: got 4, expected str"),
         ({"turn_id": "t", "user_id": ["x"]}, "user_id: got a list, expected str"),

@@ -11,11 +11,15 @@ _RFC3339 = re.compile(
     re.ASCII,
 )
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_SECOND = timedelta(seconds=1)
+_FIRST = (datetime(1, 1, 1, tzinfo=UTC) - _EPOCH) // _SECOND
+_PAST_LAST = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _SECOND + 1
+_LEAP = "60"
 _NANOS_PER_SECOND = 1_000_000_000
 
 
 def parse_instant(text: str) -> Instant:
-    """Read an RFC 3339 date-time; digits past the nanosecond are cut.
+    """Read an RFC 3339 date-time; digits past the nanosecond are cut, a leap second is the first of the next minute.
 
     Raises:
         ValueError: when the text is no date-time or names no offset from UTC.
@@ -24,11 +28,14 @@ def parse_instant(text: str) -> Instant:
     if match is None:
         raise ValueError(f"got {text!r}, expected an RFC 3339 date-time with an offset, as 2026-01-05T10:00:00Z")
     day, clock, fraction, _zulu, sign, hours, minutes = match.groups()
-    moment = datetime.fromisoformat(f"{day}T{clock}+00:00")
+    leap = clock.endswith(_LEAP)
+    moment = datetime.fromisoformat(f"{day}T{clock[:-2] + '59' if leap else clock}+00:00")
+    seconds = (moment - _EPOCH) // _SECOND + leap
     if sign is not None:
-        offset = timedelta(hours=int(hours), minutes=int(minutes))
-        moment += offset if sign == "-" else -offset
-    seconds = (moment - _EPOCH) // timedelta(seconds=1)
+        offset = (int(hours) * 60 + int(minutes)) * 60
+        seconds += offset if sign == "-" else -offset
+    if not _FIRST <= seconds < _PAST_LAST:
+        raise ValueError(f"got {text!r}, expected a date-time of the years 1 to 9999")
     return seconds * _NANOS_PER_SECOND + int((fraction or "").ljust(9, "0")[:9])
 
 
@@ -47,4 +54,4 @@ def format_instant(instant: Instant) -> str:
 @lru_cache(maxsize=4096)
 def _whole_second(seconds: int) -> str:
     """The instants of one turn share few seconds, and the calendar is what costs."""
-    return (_EPOCH + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%S")
+    return (_EPOCH + timedelta(seconds=seconds)).replace(tzinfo=None).isoformat()

@@ -21,7 +21,7 @@ from turnout.pipeline.errors import TurnoutError
 
 _SPELLED: Final = {"yield": "yield_"}
 _SHOWN: Final = 60
-_INT_MIN, _INT_MAX = -(2**63), 2**63 - 1
+_MOST: Final = 2**53
 _COMPLAINT = re.compile(r"Expected (?P<expected>.+?)(?:, got (?P<got>.+?))?(?: - at `\$\.?(?P<path>.*)`)?")
 
 
@@ -156,8 +156,8 @@ def _value(part: object, key: _Key, path: str, unknown: dict[str, None]) -> obje
             return [_entry(entry, key.record, f"{path}[{n}]", unknown) for n, entry in enumerate(part)]
     if key.words and part not in key.words:
         raise FactsError(path, _shown(part), f"one of {', '.join(key.words)}")
-    if type(part) is int and not _INT_MIN <= part <= _INT_MAX:
-        raise FactsError(path, _shown(part), "an integer of at most 64 bits")
+    if type(part) is int and not -_MOST <= part <= _MOST:
+        raise FactsError(path, _shown(part), "an integer of at most 53 bits")
     return part
 
 

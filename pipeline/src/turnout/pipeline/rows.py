@@ -35,6 +35,7 @@ Row: TypeAlias = dict[str, object]
 
 _NANOS_PER_SECOND = 1_000_000_000
 _TOKENS: Final = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens")
+_MOST: Final = 2**63 - 1
 _NO_LIMITS = Limits()
 _NO_USAGE = Usage()
 _NO_OUTPUT = Output()
@@ -215,7 +216,9 @@ def _verdict(verdict: Verdict) -> Row:
 
 
 def _tokens(usage: Usage) -> Row:
-    return {name: getattr(usage, name) for name in _TOKENS}
+    """Sums that no column can hold are as good as not recorded."""
+    counts = {name: getattr(usage, name) for name in _TOKENS}
+    return {name: None if count is None or count > _MOST else count for name, count in counts.items()}
 
 
 def _cost(facts: TurnFacts) -> Row:

@@ -9,6 +9,9 @@ from turnout.outcomes.instants import parse_instant
 _NANOS_PER_SECOND = 1_000_000_000
 _MILLIS_FROM = 100_000_000_000
 """Epoch numbers at or above this are milliseconds: as seconds they would lie past the year 5000."""
+_PAST_MILLIS = 253_402_300_800_000
+"""The first millisecond of the year 10000: from there on a number is no moment."""
+_MOST = 2**53
 
 
 def value_at(value: object, *path: str) -> object:
@@ -52,13 +55,11 @@ def label(value: object, *path: str) -> str | None:
 
 
 def integer(value: object, *path: str) -> int | None:
-    """Read a whole number; a float without a fraction counts as one."""
+    """Read a whole number that can be a count; a float without a fraction is one."""
     found = value_at(value, *path)
-    if isinstance(found, bool):
-        return None
     if isinstance(found, float) and found.is_integer():
-        return int(found)
-    return found if isinstance(found, int) else None
+        found = int(found)
+    return found if isinstance(found, int) and not isinstance(found, bool) and abs(found) <= _MOST else None
 
 
 def number(value: object, *path: str) -> float | None:
@@ -82,7 +83,7 @@ def instant(value: object, *path: str) -> Instant | None:
     if isinstance(found, str):
         return _instant_of_text(found)
     moment = number(found)
-    if moment is None or moment <= 0:
+    if moment is None or not 0 < moment < _PAST_MILLIS:
         return None
     millis = moment >= _MILLIS_FROM
     scale = _NANOS_PER_SECOND // 1000 if millis else _NANOS_PER_SECOND
@@ -96,8 +97,8 @@ def _instant_of_text(words: str) -> Instant | None:
         pass
     try:
         moment = datetime.fromisoformat(words.strip())
-    except ValueError:
+        moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    except (ValueError, OverflowError):
         return None
-    moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
     whole = int(moment.replace(microsecond=0).timestamp())
     return whole * _NANOS_PER_SECOND + moment.microsecond * 1000
