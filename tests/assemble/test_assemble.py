@@ -173,6 +173,15 @@ def test_what_lingers_is_let_go() -> None:
     assert (one.supersedes, one.turn.facts.steps) == (None, ())
 
 
+def test_closed_turns_can_be_let_go_at_once() -> None:
+    """Under pressure only what may still be running is kept."""
+    assembler = Assembler(PACE)
+    assembler.accept([*turn(1), *turn(2)[:-1]], T0)
+    assembler.advance(T0 + SECOND)
+    assembler.let_go()
+    assert (assembler.records, assembler.open_groups()) == (len(turn(2)) - 1, 1)
+
+
 def test_past_the_bound_closed_turns_go_first_and_then_the_oldest_open() -> None:
     """Memory is bounded: records of closed turns are let go, then open turns are given as they stand."""
     assembler = Assembler(replace(PACE, groups=2))

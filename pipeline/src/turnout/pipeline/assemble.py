@@ -58,7 +58,8 @@ class Pace:
     linger: Instant = 60 * 60 * SECOND
     """How long the records of a closed turn are kept for late evidence."""
     groups: int = 100_000
-    records: int = 60_000
+    records: int = 45_000
+    """About 3.5 KiB each: with what a commit needs, inside the default memory bound of the receiver."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,12 +101,16 @@ class Assembler:
 
     def accept(self, records: Iterable[Record], at: Instant) -> None:
         """Take records that were received at one time."""
+        touched: dict[int, Group] = {}
         for record in records:
             if not is_relevant(record):
                 self._pass_over(record)
                 continue
             group = self._groups.add(record, _keys(record), at)
             if group is not None:
+                touched[group.number] = group
+        for group in touched.values():
+            if self._groups.get(group.number) is group:  # else it has become part of another
                 self._touch(group, at)
 
     def advance(self, now: Instant) -> list[Given]:
@@ -117,6 +122,11 @@ class Assembler:
             if group is not None and group.due == due:
                 given += self._attend(group, now)
         return given + self._make_room()
+
+    def let_go(self) -> None:
+        """Give up the records of closed turns at once; what is late for them is then added to what is stored."""
+        for group in [group for group in self._groups if not group.pending]:
+            self._groups.drop(group)
 
     def open_groups(self) -> int:
         """How many groups may hold a running turn."""

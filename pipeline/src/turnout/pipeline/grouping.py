@@ -126,6 +126,9 @@ class Groups:
 
     def _of(self, keys: Sequence[str], at: Instant) -> Group:
         """The group of these keys: a new one, a known one, or several that are one from now on."""
+        if len(keys) == 1:
+            known = self._by_key.get(keys[0])
+            return self._new(keys, at) if known is None else known
         found = {group.number: group for key in keys if (group := self._by_key.get(key)) is not None}
         if not found:
             return self._new(keys, at)

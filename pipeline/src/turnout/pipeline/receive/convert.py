@@ -121,6 +121,10 @@ class Converter:
         overdue = due is not None and due <= self.clock()
         return not (fresh or overdue or self._unwritten or self._reader.position < self.journal.last)
 
+    def relieve(self) -> None:
+        """Give memory back that is held for comfort only."""
+        self._assembler.let_go()
+
     def open_groups(self) -> int:
         """How many turns, or groups of them, may still be running."""
         return self._assembler.open_groups()

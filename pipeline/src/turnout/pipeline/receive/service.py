@@ -258,7 +258,12 @@ class Service:
 
     def _look_after(self) -> None:
         """Measure memory, and write the status file for those who look from outside."""
-        self.counters.put(Gauge.RSS_BYTES, self.memory.look())
+        size = self.memory.look()
+        if self.memory.over:
+            with self._stepping:
+                self.converter.relieve()
+            size = self.memory.look()
+        self.counters.put(Gauge.RSS_BYTES, size)
         self.counters.put(Gauge.IN_FLIGHT_BYTES, self.memory.in_flight)
         self.counters.put(Gauge.OPEN_TURNS, self.converter.open_groups())
         try:
