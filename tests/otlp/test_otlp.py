@@ -200,6 +200,8 @@ LOOSE = {
     "time zero": ({"endTimeUnixNano": 0}, ("end", None)),
     "time as a float": ({"endTimeUnixNano": 5.0}, ("end", 5)),
     "no name": ({"name": None}, ("name", "")),
+    "half an emoji": ({"name": "\ud83d \ud83d\ude00"}, ("name", "\ufffd \U0001f600")),
+    "a path that looks like one": ({"name": "C:\\\\ud83d"}, ("name", "C:\\\\ud83d")),
     "no events": ({"events": None}, ("events", ())),
     "attributes null": ({"attributes": None}, ("attributes", {})),
 }

@@ -9,6 +9,7 @@ import msgspec
 
 from turnout.pipeline import otlp_json, otlp_protobuf
 from turnout.pipeline.errors import TurnoutError
+from turnout.pipeline.json_text import parse_json
 from turnout.pipeline.otlp_records import Rejected
 from turnout.pipeline.telemetry import Record
 
@@ -75,7 +76,7 @@ def _decode_line(text: bytes) -> Decoded:
 
 def _decode_json(body: bytes) -> Decoded:
     try:
-        message: object = msgspec.json.decode(body)
+        message = parse_json(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise OtlpError(f"OTLP/JSON body: got {error}, expected one export request") from error
     return _sorted_out(otlp_json.records_of(message), otlp_json.metrics_of(message))

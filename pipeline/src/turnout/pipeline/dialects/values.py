@@ -10,6 +10,7 @@ import msgspec
 
 from turnout.outcomes.facts import Instant, Usage
 from turnout.outcomes.instants import parse_instant
+from turnout.pipeline.json_text import parse_json
 from turnout.pipeline.telemetry import Attributes, Value
 
 _INTEGER = re.compile(r"\s*[+-]?\d{1,18}(\.0*)?\s*", re.ASCII)
@@ -114,7 +115,7 @@ def document(value: Value) -> Value:
     if not isinstance(value, str):
         return value
     try:
-        return _plain(msgspec.json.decode(value))
+        return _plain(parse_json(value))
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         return None
 

@@ -1,0 +1,32 @@
+"""JSON as emitters write it. Pure."""
+
+import re
+
+import msgspec
+
+_ESCAPE = re.compile(
+    rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL
+)
+"""One escape in a text: a whole surrogate pair, half of one (the group), or any other."""
+
+
+def parse_json(data: bytes | str) -> object:
+    """The value of a JSON text; half a surrogate pair, as where JavaScript cuts a text inside an emoji, is read as U+FFFD.
+
+    Raises:
+        msgspec.DecodeError: when it is no JSON.
+        UnicodeDecodeError: when its bytes are no UTF-8.
+        RecursionError: when it is nested too deep.
+    """
+    try:
+        return msgspec.json.decode(data)
+    except msgspec.DecodeError:
+        raw = data.encode() if isinstance(data, str) else data
+        mended = _ESCAPE.sub(_whole, raw)
+        if mended == raw:
+            raise
+        return msgspec.json.decode(mended)
+
+
+def _whole(escape: re.Match[bytes]) -> bytes:
+    return escape[0] if escape[1] is None else rb"\ufffd"
