@@ -66,7 +66,8 @@ def serve(tmp_path: Path) -> Iterator[ServeFixture]:
     running: list[Service] = []
 
     def started(lake: str = "lake", **options: Any) -> Service:
-        given: dict[str, Any] = {"port": 0, "grpc_port": None, "pace": HASTY, **options}
+        # The bound is on the whole process, and this one holds every test before it too.
+        given: dict[str, Any] = {"port": 0, "grpc_port": None, "pace": HASTY, "memory_bytes": 1 << 34, **options}
         service = Service(str(tmp_path / lake), Options(**given))
         service.start()
         running.append(service)

@@ -1,11 +1,13 @@
 """OTLP over HTTP, spoken to a real server: what is taken, what is refused, and that taken means on disk."""
 
+import asyncio
 import gzip
 import json
 import socket
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 from google.rpc.status_pb2 import Status  # type: ignore[import-untyped]  # it publishes no types
@@ -296,3 +298,25 @@ def test_a_thousand_open_connections_leave_room_for_one_more(open_door: OpenDoor
     assert door.post(GOOD)[0] == 200
     for stream in streams:
         stream.close()
+
+
+def test_a_refusal_waits_for_no_more_than_was_sent(open_door: OpenDoor) -> None:
+    """Once the whole body is there, asking for more would hold the answer back; the sender is not asked again."""
+    door = open_door()
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": "/v1/traces",
+        "headers": [(b"content-type", b"application/x-protobuf")],
+    }
+    messages = [{"type": "http.request", "body": b"no protobuf", "more_body": False}]
+    sent: list[dict[str, Any]] = []
+
+    async def receive() -> dict[str, Any]:
+        return messages.pop(0)
+
+    async def send(message: dict[str, Any]) -> None:
+        sent.append(message)
+
+    asyncio.run(door.listener._app(scope, receive, send))
+    assert [message.get("status") for message in sent if message["type"] == "http.response.start"] == [400]

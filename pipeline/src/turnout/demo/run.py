@@ -21,6 +21,9 @@ from turnout.pipeline.rows import classified
 PACE = Pace(quiet=60 * SECOND, dead=3 * SECOND)
 """A worker that died is seen within seconds, not within the minute that a real one is given."""
 
+MEMORY_BYTES = 4 << 30
+"""The bound is on the whole process, and in this one the agents and their history run too."""
+
 _BATCH = 2000
 
 
@@ -53,7 +56,7 @@ def _seen(turn: TurnFacts) -> int:
 @contextmanager
 def receiving(lake: str, port: int) -> Iterator[Service]:
     """A receiver over the lake; at its end everything acknowledged is in the lake."""
-    service = Service(lake, Options(port=free_port(port), grpc_port=None, pace=PACE))
+    service = Service(lake, Options(port=free_port(port), grpc_port=None, pace=PACE, memory_bytes=MEMORY_BYTES))
     service.start()
     try:
         yield service

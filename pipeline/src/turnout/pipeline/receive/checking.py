@@ -15,6 +15,7 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportM
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 
+from turnout.pipeline.json_text import parse_json
 from turnout.pipeline.otlp import decode_request
 from turnout.pipeline.receive.bodies import Encoding, Signal
 from turnout.pipeline.receive.refusals import Refused, Why
@@ -104,7 +105,7 @@ _BLOCKS = {Signal.TRACES: "resourceSpans", Signal.LOGS: "resourceLogs", Signal.M
 
 def _check_json(signal: Signal, payload: bytes) -> Checked:
     try:
-        document: object = msgspec.json.decode(payload)
+        document: object = parse_json(payload)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise _malformed(str(error), "OTLP/JSON") from None
     if not isinstance(document, dict):

@@ -62,9 +62,9 @@ class HttpApp:
             return self._page(path, method)
         if method != "POST":
             return text(405, f"got {method}, expected POST", (b"allow", b"POST"))
-        return await self._export(signal, _headers(scope), receive)
+        return await self._export(signal, _headers(scope), _Inbound(receive))
 
-    async def _export(self, signal: Signal, headers: Mapping[str, str], receive: Receive) -> Response:
+    async def _export(self, signal: Signal, headers: Mapping[str, str], receive: "_Inbound") -> Response:
         answer_in = Encoding.JSON if "json" in headers.get("content-type", "") else Encoding.PROTOBUF
         try:
             sender = self.intake.admit(headers.get("authorization", ""))
@@ -80,7 +80,7 @@ class HttpApp:
             _log.exception("request_failed", signal=signal.value)
             return await self._refuse(Refused(Why.FAULT, f"the receiver failed: {fault!r}"), receive, answer_in)
 
-    async def _refuse(self, refusal: Refused, receive: Receive, answer_in: Encoding) -> Response:
+    async def _refuse(self, refusal: Refused, receive: "_Inbound", answer_in: Encoding) -> Response:
         self.intake.refused(refusal)
         await _drain(receive)
         return refused(refusal, answer_in)
@@ -155,16 +155,26 @@ def _patient(receive: Receive, seconds: float) -> Receive:
     return next_chunk
 
 
-async def _drain(receive: Receive) -> None:
+class _Inbound:
+    """What a sender sends; knows when that was all, because asking once more would wait for nothing."""
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
+        self.ended = False
+
+    async def __call__(self) -> Message:
+        message = await self._receive()
+        self.ended = message["type"] == "http.disconnect" or not message.get("more_body", False)
+        return message
+
+
+async def _drain(receive: _Inbound) -> None:
     """Read what the sender is still sending and drop it, within bounds, so that it gets to hear the answer."""
     left = _DRAINED_BYTES
     try:
         async with asyncio.timeout(5):
-            while left > 0:
-                message = await receive()
-                left -= len(message.get("body", b""))
-                if message["type"] == "http.disconnect" or not message.get("more_body", False):
-                    return
+            while left > 0 and not receive.ended:
+                left -= len((await receive()).get("body", b""))
     except (TimeoutError, RuntimeError):
         return
 
