@@ -22,6 +22,7 @@ _KINDS: Final = {
     Limit.COST_USD: BudgetKind.COST,
 }
 _STEPS_OFFERED: Final = (1, 2, 3, 5, 8, 10, 12, 15, 20, 25, 30, 40, 50, 75, 100, 150, 200, 300, 500)
+_STEP_COLUMNS: Final = ("steps_charged", "outcome", "budget_kind", "limit_steps")
 _QUANTILES: Final = (0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1.0)
 _FINEST_GRID: Final = 400
 
@@ -52,12 +53,26 @@ class Ends:
 
 def ends(warehouse: Warehouse, limit: Limit, filters: Filters | None = None) -> Ends:
     """Count how turns ended by what they had spent."""
-    parameters = {"limit": str(limit), "kind": str(_KINDS[limit])}
-    rows = warehouse.sql(resource("budget/ends.sql"), parameters, filters)
+    rows = _ended(warehouse, limit, filters)
     known = rows.filter(pl.col("spent").is_not_null())
     largest = known["largest_budget"].max()
     assert largest is None or isinstance(largest, float)
     return Ends(limit, _counts(known), largest, int(rows["turns"].sum()) - int(known["turns"].sum()))
+
+
+def _ended(warehouse: Warehouse, limit: Limit, filters: Filters | None) -> pl.DataFrame:
+    if limit is Limit.STEPS:
+        return warehouse.counted(
+            resource("budget/step_ends.sql"), {}, filters, view="counted_turns", columns=_STEP_COLUMNS
+        )
+    parameters = {"limit": str(limit), "kind": str(_KINDS[limit])}
+    return warehouse.sql(resource("budget/ends.sql"), parameters, filters)
+
+
+def _strata(warehouse: Warehouse, by: str, filters: Filters | None) -> pl.DataFrame:
+    return warehouse.counted(
+        resource("budget/strata.sql"), {"by": [by]}, filters, view="counted_turns", columns=(*_STEP_COLUMNS, by)
+    )
 
 
 def chain_ends(warehouse: Warehouse, filters: Filters | None = None) -> Ends:
@@ -68,9 +83,7 @@ def chain_ends(warehouse: Warehouse, filters: Filters | None = None) -> Ends:
 
 def strata(warehouse: Warehouse, by: str, filters: Filters | None = None) -> dict[str | None, dict[float, EndCounts]]:
     """Ends by steps for each value of a dimension and each recorded step limit; turns without a limit are left out."""
-    rows = warehouse.sql(resource("budget/strata.sql"), {"by": [by]}, filters).filter(
-        pl.col("limit_steps").is_not_null()
-    )
+    rows = _strata(warehouse, by, filters).filter(pl.col("limit_steps").is_not_null())
     found: dict[str | None, dict[float, EndCounts]] = {}
     for (stratum, limit), part in rows.group_by("stratum", "limit_steps", maintain_order=True):
         name = None if stratum is None else str(stratum)
@@ -80,7 +93,7 @@ def strata(warehouse: Warehouse, by: str, filters: Filters | None = None) -> dic
 
 def stratum_curves(warehouse: Warehouse, by: str, filters: Filters | None = None) -> pl.DataFrame:
     """The curve of each value of a dimension apart: ``stratum``, ``turns``, ``candidate``, ``finished``."""
-    rows = warehouse.sql(resource("budget/strata.sql"), {"by": [by]}, filters)
+    rows = _strata(warehouse, by, filters)
     parts = [
         _points(incidence(_counts(part)), int(part["turns"].sum())).with_columns(
             stratum=pl.lit(stratum, dtype=pl.String)

@@ -97,6 +97,7 @@ def turn_row(turn: ClassifiedTurn) -> Row:
         "facts": encoded.decode(),
         "last_segment": True,
         "updated_at": _micros(turn.received_at),
+        "segment_of": None if facts.root_turn_id in {None, facts.turn_id} else facts.root_turn_id,
     }
 
 

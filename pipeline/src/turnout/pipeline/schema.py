@@ -91,11 +91,13 @@ TURNS: Final = pl.Schema(
         "facts": pl.String,
         "last_segment": pl.Boolean,
         "updated_at": INSTANT,
+        "segment_of": pl.String,
     }
 )
 """One row a segment, with the verdict beside the raw claims (inside ``facts``, the whole ``turnout.turn/1`` without any text).
 
 ``last_segment`` is true for the last segment of each root by ``started_at``; the view ``turns`` shows those rows alone.
+``segment_of`` is the root where it is another id than the turn's own; almost always null, so that asking for it costs nothing.
 ``received_at`` is the first receipt, ``updated_at`` the last change of the row.
 """
 

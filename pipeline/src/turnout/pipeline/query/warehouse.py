@@ -25,7 +25,7 @@ from turnout.pipeline.schema import TABLES
 ORDERS: Final[Mapping[str, str]] = {"latest": "over_at desc, turn_id", "oldest": "over_at, turn_id"}
 """The orders that turns can be listed in."""
 
-_NEWEST_FILES: Final = 16
+_NEWEST_FILES: Final = 4
 _NEAR: Final = timedelta(hours=1)
 
 

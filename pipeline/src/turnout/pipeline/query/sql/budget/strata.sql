@@ -10,7 +10,7 @@ select
         when outcome in ('refused', 'error', 'stopped', 'interrupted') then outcome
         else 'other'
     end as ended,
-    count(*) as turns
+    counted(n) as turns
 from counted_turns
 where steps_charged is not null
 group by all

@@ -1,17 +1,26 @@
 -- How continuations end: the share of each outcome among the turns that continue one of the counted turns, by how that one had ended.
-with earlier as (
-    select turn_id as continued_id, outcome as continued_outcome
+with continuations as materialized (
+    select
+        columns(lambda name: name in $by),
+        outcome,
+        continues_turn_id
     from counted_turns
+    where continues_turn_id is not null
+),
+
+continued as (
+    select turn_id, outcome as continued_outcome
+    from counted_turns
+    where turn_id in (select continues_turn_id from continuations)
 ),
 
 counted as (
     select
-        columns(lambda name: name in $by),
+        columns(continuations.* exclude (continues_turn_id)),
         continued_outcome,
-        outcome,
         count(*) as numerator
-    from counted_turns
-    inner join earlier on counted_turns.continues_turn_id = earlier.continued_id
+    from continuations
+    inner join continued on continuations.continues_turn_id = continued.turn_id
     group by all
 )
 

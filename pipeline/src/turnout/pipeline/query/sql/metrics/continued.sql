@@ -1,4 +1,4 @@
--- Abnormal turns that a later turn says it continues, of the abnormal turns.
+-- Abnormal turns that a later turn says it continues, of the abnormal turns. What is continued is named by the turn or by its root.
 with continuations as (
     select distinct continues_turn_id as id
     from turns
@@ -14,7 +14,7 @@ select
     wilson_high(numerator, denominator) as high
 from counted_turns
 left join continuations as by_turn on counted_turns.turn_id = by_turn.id
-left join continuations as by_root on counted_turns.root_turn_id = by_root.id
+left join continuations as by_root on counted_turns.segment_of = by_root.id
 where abnormal
 group by all
 order by all

@@ -98,8 +98,9 @@ def _turns(random: np.random.Generator, start: datetime, count: int) -> pl.DataF
     seconds = random.exponential(40, count) + 1
     tools = pl.DataFrame({"one": random.choice(_TOOLS, count), "other": random.choice(_TOOLS, count)})
     conversations = pl.Series(_ids(random, count // 3 + 1))
+    turn_ids = _ids(random, count)
     drawn = {
-        "turn_id": _ids(random, count),
+        "turn_id": turn_ids,
         "conversation_id": conversations.gather(random.integers(0, len(conversations), count)),
         "trace_id": _ids(random, count),
         "outcome": outcome,
@@ -125,9 +126,13 @@ def _turns(random: np.random.Generator, start: datetime, count: int) -> pl.DataF
         "cost_usd": random.exponential(0.03, count),
         "digest": _ids(random, count),
     }
+    # One turn in twenty-five continues another of its hour.
+    ids = pl.Series(turn_ids)
+    continued = pl.Series(random.random(count) < 0.04)
     return pl.DataFrame(drawn).with_columns(
         pl.col("started_at", "ended_at").cast(pl.Datetime("us")).dt.replace_time_zone("UTC"),
         root_turn_id=pl.col("turn_id"),
+        continues_turn_id=pl.when(continued).then(ids.gather(random.integers(0, count, count))),
         models=pl.concat_list("model"),
         providers=pl.concat_list("provider"),
         steps_charged=pl.col("steps"),
