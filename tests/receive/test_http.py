@@ -318,5 +318,6 @@ def test_a_refusal_waits_for_no_more_than_was_sent(open_door: OpenDoor) -> None:
     async def send(message: dict[str, Any]) -> None:
         sent.append(message)
 
-    asyncio.run(door.listener._app(scope, receive, send))
+    app: Any = door.listener._app
+    asyncio.run(app(scope, receive, send))
     assert [message.get("status") for message in sent if message["type"] == "http.response.start"] == [400]
