@@ -4,11 +4,12 @@ import asyncio
 import gc
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextvars import copy_context
 from typing import Any
 
 import pytest
 
-from turnout.instrumentation import Losses, Recorder
+from turnout.instrumentation import Losses, Recorder, current_turn
 from turnout.instrumentation.testing import MemorySink
 from turnout.outcomes.facts import Layer, Limits, Requester, StopMode, ToolStatus
 
@@ -218,6 +219,7 @@ def test_a_timeout_of_the_request_is_no_timeout_of_the_turn(memory: MemorySink, 
         with make_recorder(memory).turn() as turn, turn.step():
             raise TimeoutError
     assert (memory.verdicts[0].outcome, memory.verdicts[0].cause) == ("error", "timeout")
+    assert [(claim.by, claim.reason) for claim in memory.turns[0].claims] == [(Layer.RUNTIME, "error")]
 
 
 def test_a_request_that_is_cut_is_aborted_and_a_call_that_is_cut_keeps_running(
@@ -307,3 +309,66 @@ def test_a_stream_that_is_closed_from_another_task_leaves_that_tasks_context_alo
     asyncio.run(main())
     assert len(memory.ended) == 2
     assert caplog.messages == []
+
+
+def test_a_stream_that_is_closed_inside_another_turn_leaves_that_one_current(
+    memory: MemorySink, make_recorder: Any
+) -> None:
+    """What is current is left alone by a block that is no longer the innermost."""
+    recorder = make_recorder(memory)
+
+    def stream() -> Iterator[str]:
+        with recorder.turn():
+            yield "one"
+            yield "two"
+
+    def work() -> None:
+        reading: Any = stream()
+        assert next(reading) == "one"
+        with recorder.turn() as mine:
+            reading.close()
+            assert current_turn() == mine
+
+    copy_context().run(work)
+
+
+def test_an_errors_code_is_read_like_its_words(memory: MemorySink, make_recorder: Any) -> None:
+    """Clients carry the provider's code beside a message for people."""
+
+    class CodedError(Exception):
+        code = "context_length_exceeded"
+        status_code = 400
+
+    with pytest.raises(CodedError):  # noqa: SIM117 - the block is what is tested
+        with make_recorder(memory).turn() as turn, turn.step():
+            raise CodedError("sorry")
+    assert (memory.verdicts[0].outcome, memory.verdicts[0].cause) == ("context_overflow", "context_rejected")
+
+
+class BrokenIds:
+    """Ids that cannot be had."""
+
+    def turn_id(self) -> str:
+        raise RuntimeError
+
+    def trace_id(self) -> int:
+        return 1
+
+    def span_id(self) -> int:
+        raise RuntimeError
+
+
+def broken_clock() -> int:
+    raise RuntimeError
+
+
+@pytest.mark.parametrize("options", [{"ids": BrokenIds()}, {"clock": broken_clock}], ids=["ids", "clock"])
+def test_a_broken_clock_or_source_of_ids_changes_nothing(
+    options: dict[str, Any], make_recorder: Any, losses: Losses
+) -> None:
+    """What the host hands over may be broken, too."""
+    recorder = make_recorder(MemorySink(), **options)
+    assert sync_turn(recorder, None) == "result"
+    with pytest.raises(HostError):
+        sync_turn(recorder, HostError())
+    assert losses.totals()

@@ -16,7 +16,7 @@ from turnout.instrumentation import attributes as names
 from turnout.instrumentation.batch import call_if_alive
 from turnout.instrumentation.known import Values, values_of
 from turnout.instrumentation.losses import LOSSES, Losses
-from turnout.instrumentation.sink import Place, Sink
+from turnout.instrumentation.sink import Nothing, Place, Sink
 from turnout.instrumentation.spans import span_name
 from turnout.instrumentation.state import TurnState
 from turnout.instrumentation.texts import text
@@ -97,7 +97,7 @@ class Recorder:
     ) -> None:
         self.sink = sink
         self.losses = losses
-        self.now = clock
+        self.now = clock if clock is time.time_ns else self._safe(clock)
         self._service = service
         self._environment = environment
         self._source = source
@@ -137,10 +137,15 @@ class Recorder:
             parent_turn_id: the turn whose tool call starts this one; the current turn where none is given.
             source: what records this turn, where it is not the recorder's own source.
         """
-        parent = self._parent(parent_turn_id)
-        place = self._place(span_name(names.INVOKE_AGENT, text(agent)))
+        try:
+            parent = self._parent(parent_turn_id)
+            place = self._place(span_name(names.INVOKE_AGENT, text(agent)))
+            chosen_id = text(turn_id) or self._ids.turn_id()
+        except Exception as fault:  # noqa: BLE001 - the ids may be the host's
+            self.losses.fault("Recorder.turn", fault)
+            return Recorder(Nothing(), losses=self.losses).turn(agent=agent)
         given: Values = {
-            "turn_id": text(turn_id) or self._ids.turn_id(),
+            "turn_id": chosen_id,
             "root_turn_id": text(root_turn_id),
             "parent_turn_id": parent.turn_id if parent is not None else text(parent_turn_id),
             "continues_turn_id": continues.turn_id if isinstance(continues, TurnHandle) else text(continues),
@@ -221,6 +226,16 @@ class Recorder:
         context = parent.context
         child = SpanContext(context.trace_id, self._ids.span_id(), is_remote=False, trace_flags=context.trace_flags)
         return Place(child, context)
+
+    def _safe(self, clock: Callable[[], int]) -> Callable[[], int]:
+        def now() -> int:
+            try:
+                return clock()
+            except Exception as fault:  # noqa: BLE001 - the clock is the host's
+                self.losses.fault("clock", fault)
+                return time.time_ns()
+
+        return now
 
     def _parent(self, parent_turn_id: str | None) -> TurnHandle | None:
         parent = current_turn()

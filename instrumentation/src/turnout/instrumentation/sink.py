@@ -171,6 +171,16 @@ class TurnsOnly:
         return True
 
 
+class Nothing(TurnsOnly):
+    """A sink that takes nothing, where telemetry is switched off."""
+
+    def turn_ended(self, turn: EndedTurn) -> None:
+        """Let go."""
+
+    def turn_late(self, turn: EndedTurn) -> None:
+        """Let go."""
+
+
 class FanOut:
     """Several sinks as one; a fault in one keeps nothing from the others."""
 

@@ -101,7 +101,13 @@ class TurnState:
 
     def new_place(self) -> Place | None:
         """A place for a span under the turn's, if the turn has one."""
-        return self.recorder.place_under(self.place) if self.place is not None else None
+        if self.place is None:
+            return None
+        try:
+            return self.recorder.place_under(self.place)
+        except Exception as fault:  # noqa: BLE001 - the ids may be the host's
+            self.recorder.losses.fault("ids", fault)
+            return None
 
     def add_step(self, values: Values, index: int | None) -> StepState:
         """Add a step, numbered by the order of adding where no number is given."""

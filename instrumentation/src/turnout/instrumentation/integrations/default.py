@@ -8,21 +8,11 @@ from turnout.instrumentation.environment import identity, settings
 from turnout.instrumentation.file import FileSink
 from turnout.instrumentation.otlp import otlp_sink
 from turnout.instrumentation.recorder import Recorder
-from turnout.instrumentation.sink import FanOut, Sink, TurnsOnly
+from turnout.instrumentation.sink import FanOut, Nothing, Sink
 from turnout.instrumentation.structured import StructlogSink
 
 _lock = threading.Lock()
 _recorder: Recorder | None = None
-
-
-class _Nothing(TurnsOnly):
-    """A sink that takes nothing, where telemetry is switched off."""
-
-    def turn_ended(self, turn: object) -> None:
-        """Let go."""
-
-    def turn_late(self, turn: object) -> None:
-        """Let go."""
 
 
 def default_recorder() -> Recorder:
@@ -41,7 +31,7 @@ def from_environment() -> Recorder:
     service, environment = identity(resource)
     sink: Sink
     if said.disabled:
-        sink = _Nothing()
+        sink = Nothing()
     elif said.file is not None:
         sink = FanOut(FileSink(said.file), StructlogSink())
     else:
