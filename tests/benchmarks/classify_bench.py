@@ -5,9 +5,8 @@ import time
 from collections.abc import Iterator
 
 from turnout.outcomes.classify import classify
-from turnout.outcomes.record import turn_record
-
 from turnout.outcomes.facts import Claim, Layer, Limits, Output, Step, ToolCall, ToolStatus, TurnFacts, Usage
+from turnout.outcomes.record import turn_record
 
 NAMES = ("classify_turns_per_s",)
 TURNS = 4000

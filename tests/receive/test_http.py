@@ -318,6 +318,7 @@ def test_a_refusal_waits_for_no_more_than_was_sent(open_door: OpenDoor) -> None:
     async def send(message: dict[str, Any]) -> None:
         sent.append(message)
 
-    app: Any = door.listener._app
+    listener: Any = door.listener
+    app = listener._app
     asyncio.run(app(scope, receive, send))
     assert [message.get("status") for message in sent if message["type"] == "http.response.start"] == [400]

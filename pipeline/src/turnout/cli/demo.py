@@ -3,7 +3,7 @@
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -57,7 +57,7 @@ def command(*, once: bool, lake: Path | None, port: int, otlp_port: int, seed: i
 
 
 @contextmanager
-def _lake(kept: Path | None) -> Iterator[Path]:
+def _lake(kept: Path | None) -> Generator[Path]:
     if kept is not None:
         if kept.exists() and any(kept.iterdir()):
             raise TurnoutError(
@@ -73,7 +73,7 @@ def _lake(kept: Path | None) -> Iterator[Path]:
 
 
 @contextmanager
-def _dashboards(root: str, port: int) -> Iterator[str]:
+def _dashboards(root: str, port: int) -> Generator[str]:
     from turnout.cli.dashboard import start
     from turnout.cli.processes import child
     from turnout.demo.run import free_port

@@ -2,7 +2,7 @@
 
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from types import FrameType
 
@@ -10,7 +10,7 @@ GRACE_SECONDS = 10.0
 
 
 @contextmanager
-def ending_on_signals() -> Iterator[None]:
+def ending_on_signals() -> Generator[None]:
     """Let SIGTERM end the block as Ctrl-C does, and take either for a wish, not for an error."""
 
     def interrupt(number: int, frame: FrameType | None) -> None:
@@ -27,7 +27,7 @@ def ending_on_signals() -> Iterator[None]:
 
 
 @contextmanager
-def child(process: "subprocess.Popen[bytes]") -> Iterator["subprocess.Popen[bytes]"]:
+def child(process: "subprocess.Popen[bytes]") -> Generator["subprocess.Popen[bytes]"]:
     """End a child process with the block: asked first, then made to."""
     try:
         yield process

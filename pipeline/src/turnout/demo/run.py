@@ -4,7 +4,7 @@ import asyncio
 import os
 import random
 import socket
-from collections.abc import Iterator
+from collections.abc import Generator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from datetime import datetime
@@ -54,7 +54,7 @@ def _seen(turn: TurnFacts) -> int:
 
 
 @contextmanager
-def receiving(lake: str, port: int) -> Iterator[Service]:
+def receiving(lake: str, port: int) -> Generator[Service]:
     """A receiver over the lake; at its end everything acknowledged is in the lake."""
     service = Service(lake, Options(port=free_port(port), grpc_port=None, pace=PACE, memory_bytes=MEMORY_BYTES))
     service.start()

@@ -63,4 +63,6 @@ def _continued(cut: Continued | None) -> str:
     if cut is None or cut.cut == 0:
         return ""
     words = f"; {100 * cut.continued / cut.cut:.0f} % of the {cut.cut} cut turns were continued by hand"
-    return words if cut.continued == 0 else f"{words}, of which {100 * cut.finished / cut.continued:.0f} % then finished"
+    return (
+        words if cut.continued == 0 else f"{words}, of which {100 * cut.finished / cut.continued:.0f} % then finished"
+    )
