@@ -11,6 +11,8 @@ import click
 from turnout.cli.commands import COMMANDS, Entry
 from turnout.pipeline.errors import TurnoutError
 
+HELP_OPTIONS = ("-h", "--help")
+
 KNOWN_ERROR = 1
 """Exit status of an error that has a sentence of its own."""
 
@@ -56,7 +58,7 @@ def load(entry: Entry) -> click.Command:
     return command
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=LazyGroup, context_settings={"help_option_names": list(HELP_OPTIONS)})
 @click.version_option(distribution_version("turnout"), prog_name="turnout")
 def turnout() -> None:
     """How agent turns turn out.

@@ -5,14 +5,22 @@ from collections.abc import Iterator
 import click
 
 from turnout.cli.commands import COMMANDS
-from turnout.cli.group import load, turnout
+from turnout.cli.group import HELP_OPTIONS, load, turnout
 
 WIDTH = 110
 
 
 def pages(command: click.Command, path: str) -> Iterator[str]:
     """The help of a command and of its subcommands, each under a heading."""
-    context = click.Context(command, info_name=path, terminal_width=WIDTH, max_content_width=WIDTH)
+    # As the command itself would make it: click keeps the first help option that a command was asked for.
+    context = command.make_context(
+        path,
+        [],
+        resilient_parsing=True,
+        help_option_names=list(HELP_OPTIONS),
+        terminal_width=WIDTH,
+        max_content_width=WIDTH,
+    )
     yield f"## `{path}`\n\n```text\n{command.get_help(context)}\n```\n"
     if isinstance(command, click.Group) and command is not turnout:
         for name in command.list_commands(context):
