@@ -29,7 +29,7 @@ def test_while_turns_come_in_eight_of_a_size_are_merged() -> None:
     """Seven wait; a large file is not rewritten for the sake of small ones."""
     assert merged([1000] * 7, HOT) == []
     assert merged([1000] * 8, HOT) == [[0, 1, 2, 3, 4, 5, 6, 7]]
-    assert merged([1000] * 4 + [8 * MEBIBYTE] + [1000] * 4, HOT) == [[0, 1, 2, 3, 5, 6, 7, 8]]
+    assert merged([1000] * 4 + [2 * MEBIBYTE] + [1000] * 4, HOT) == [[0, 1, 2, 3, 5, 6, 7, 8]]
 
 
 def test_once_a_date_is_over_all_that_fit_are_merged() -> None:

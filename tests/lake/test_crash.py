@@ -22,7 +22,7 @@ POINTS = (
     "turns written",
     "turns committed",
 )
-MERGE_POINTS = ("steps merged", "tool_calls merged", "turns merged")
+MERGE_POINTS = ("steps merged", "turns merged", "steps exchanged", "tool_calls exchanged")
 
 DYING = """
 import os, sys
@@ -37,7 +37,7 @@ def reached(point):
         os.kill(os.getpid(), 9)
 
 lake = Lake.open(root, reached=reached)
-if wanted.endswith("merged"):
+if wanted.endswith(("merged", "exchanged")):
     lake.compact(COLD)
 lake.write([stored(sketch) for sketch in EXAMPLE], position=Position("journal", 1))
 """

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import polars as pl
@@ -9,6 +10,7 @@ import pytest
 
 from turnout.outcomes.verdict import Outcome
 from turnout.pipeline.lake import Lake
+from turnout.pipeline.lake.housekeeping import keep_house
 from turnout.pipeline.testing import EXAMPLE, HOUR, NOON, Sketch, lake_of, stored
 
 Rows = Callable[[Lake, str], pl.DataFrame]
@@ -186,3 +188,28 @@ def test_the_log_stays_short(root: str) -> None:
     assert len(list(Path(root, "turns", "_delta_log").glob("*.json"))) < before
     assert lake.write([stored(Sketch(turn_id="after"))]).new == 1
     assert sum(file.rows for file in Lake.open(root).snapshot().files("turns")) == 7
+
+
+def test_a_house_is_kept(root: str) -> None:
+    """Dates that are over are merged into one file; of today, what has gathered."""
+    lake = Lake.open(root)
+    for number in range(3):
+        lake.write(
+            [stored(Sketch(turn_id=f"old{number}")), stored(Sketch(turn_id=f"new{number}", at=NOON + 48 * HOUR))]
+        )
+    keep_house(root, datetime(2026, 1, 7, 14, tzinfo=UTC))
+    dates = [file.date for file in lake.snapshot().files("turns")]
+    assert sorted(dates) == ["2026-01-05", "2026-01-07", "2026-01-07", "2026-01-07"]
+    assert list(lake.verify()) == []
+
+
+def test_a_busy_writer_has_its_house_kept_by_a_process_of_its_own(root: str) -> None:
+    """After so many writes; the lake is whole while and after."""
+    lake = Lake.open(root, keep_house_every=4)
+    for number in range(6):
+        lake.write([stored(Sketch(turn_id=f"t{number}"))])
+    lake.close()
+    assert len(lake.snapshot().files("turns")) < 6
+    assert lake.write([stored(Sketch(turn_id="after"))]).new == 1
+    assert sum(file.rows for file in lake.snapshot().files("turns")) == 7
+    assert list(lake.verify()) == []

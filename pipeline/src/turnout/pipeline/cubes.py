@@ -4,7 +4,7 @@ A cube belongs to one file of rows and counts exactly these; cubes of several fi
 decided in the query room; that both ways give the same is held by a test.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -39,6 +39,14 @@ class Cube:
         columns = [derived[column].alias(column) if column in derived else pl.col(column) for column in self.columns]
         counted = shown.select(columns).group_by(self.columns).agg(pl.len().cast(pl.Int64).alias(COUNT))
         return counted.cast(self.schema).sort("hour")
+
+    def together(self, parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
+        """One cube of what several count."""
+        if len(parts) == 1:
+            return parts[0]
+        return (
+            pl.concat(parts).group_by(self.columns).agg(pl.col(COUNT).sum()).select(*self.columns, COUNT).sort("hour")
+        )
 
 
 _DERIVED_TYPES: Final[Mapping[str, pl.DataType]] = {

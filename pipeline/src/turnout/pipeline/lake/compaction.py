@@ -26,8 +26,11 @@ class Target:
     fanout: int = _FANOUT
 
 
-HOT: Final = Target(16 * MEBIBYTE)
-"""While turns are coming in: merges stay quick, and rewrites for late evidence cheap."""
+HOT: Final = Target(4 * MEBIBYTE)
+"""Between two writes: a merge takes a moment."""
+
+WARM: Final = Target(32 * MEBIBYTE, fanout=4)
+"""While turns of the date are still coming in: rewrites for late evidence stay cheap."""
 
 COLD: Final = Target(128 * MEBIBYTE, fanout=2)
 """Once a date is over: as few files as possible."""

@@ -32,16 +32,28 @@ def path_of(cube: Cube, file: str) -> str:
     return f"{cube.name}/{file}"
 
 
-def write_cubes(store: Store, table: str, path: str, frame: pl.DataFrame, worth: Cubing) -> None:
-    """Make the cubes of a file that is about to be committed."""
-    if frame.height < worth.rows:
-        return
-    for cube in CUBES:
-        if cube.table == table:
-            counted = cube.rows(frame)
-            if counted.height <= worth.share * frame.height:
+class CubeCounter:
+    """Counts the cubes of one file while its rows go by."""
+
+    def __init__(self, table: str) -> None:
+        self._rows = 0
+        self._counted: dict[Cube, list[pl.DataFrame]] = {cube: [] for cube in CUBES if cube.table == table}
+
+    def add(self, frame: pl.DataFrame) -> None:
+        """Count some of the rows."""
+        self._rows += frame.height
+        for cube, parts in self._counted.items():
+            parts.append(cube.rows(frame))
+
+    def write(self, store: Store, path: str, worth: Cubing) -> None:
+        """Write the cubes of the file that is about to be committed, where they are worth it."""
+        if self._rows < worth.rows:
+            return
+        for cube, parts in self._counted.items():
+            whole = cube.together(parts)
+            if whole.height <= worth.share * self._rows:
                 buffer = io.BytesIO()
-                counted.write_parquet(buffer, compression="zstd", compression_level=1)
+                whole.write_parquet(buffer, compression="zstd", compression_level=1)
                 store.put(FOLDER, path_of(cube, path), buffer.getvalue())
 
 

@@ -2,6 +2,8 @@
 
 import json
 import random
+import subprocess
+import sys
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -28,6 +30,7 @@ from turnout.pipeline.lake.reading import Reader
 from turnout.pipeline.lake.store import Store
 from turnout.pipeline.lake.sweep import GRACE, Swept, sweep
 from turnout.pipeline.lake.tables import append
+from turnout.pipeline.lake.upsert import Place
 from turnout.pipeline.lake.verify import Problem, verify
 from turnout.pipeline.lake.writing import Position, Reached, Writer, Written
 from turnout.pipeline.rows import ClassifiedTurn
@@ -39,7 +42,8 @@ _TRIES: Final = 20
 _CUBING: Final = Cubing()
 _PAUSE: Final = 0.05
 _COMPACT_EVERY: Final = 8
-_SWEEP_EVERY: Final = 200
+_KEEP_HOUSE_EVERY: Final = 200
+_HOUSEKEEPING: Final = "turnout.pipeline.lake.housekeeping"
 _log: structlog.stdlib.BoundLogger = structlog.get_logger("turnout.lake")
 _T = TypeVar("_T")
 
@@ -57,7 +61,9 @@ class Entry:
 class Lake:
     """One lake, for writers and readers; several processes may hold the same one."""
 
-    def __init__(self, store: Store, clock: Clock, namer: Namer, reached: Reached, cubing: Cubing) -> None:
+    def __init__(
+        self, store: Store, clock: Clock, namer: Namer, reached: Reached, cubing: Cubing, keep_house_every: int
+    ) -> None:
         self._cubing = cubing
         self._store = store
         self._clock = clock
@@ -68,6 +74,8 @@ class Lake:
         self._cubes = CubeFiles(store)
         self._writer: Writer | None = None
         self._writes = 0
+        self._keep_house_every = keep_house_every
+        self._housekeeper: subprocess.Popen[bytes] | None = None
 
     @classmethod
     def open(
@@ -77,6 +85,7 @@ class Lake:
         namer: Namer = lambda: uuid.uuid4().hex[:16],
         reached: Reached = lambda _: None,
         cubing: Cubing = _CUBING,
+        keep_house_every: int = _KEEP_HOUSE_EVERY,
     ) -> "Lake":
         """Name a lake; nothing is made before the first write, and a lake that is not there reads as empty.
 
@@ -86,8 +95,14 @@ class Lake:
             namer: unique names for files.
             reached: told of each point of a write that is passed.
             cubing: which files get cubes.
+            keep_house_every: after so many writes a process of its own merges and cleans.
         """
-        return cls(store_at(root), clock, namer, reached, cubing)
+        return cls(store_at(root), clock, namer, reached, cubing, keep_house_every)
+
+    def close(self) -> None:
+        """Wait for the process that keeps house, where one is at work."""
+        if self._housekeeper is not None:
+            self._housekeeper.wait()
 
     @property
     def root(self) -> str:
@@ -165,13 +180,18 @@ class Lake:
         with self._store.lock():
             append(self._store, Table.make("ledger", self._store), frame, self._namer)
 
-    def compact(self, target: Target = COLD) -> int:
+    def compact(self, target: Target = COLD, before: str | None = None) -> int:
         """Put small groups of files together; says how many were merged.
+
+        Args:
+            target: how far to go.
+            before: only dates (YYYY-MM-DD) before this one.
 
         Raises:
             LakeError: when the lake cannot be written.
         """
-        return self._alone(lambda writer: upkeep.compact(writer, target))
+        merges = self._alone(lambda writer: upkeep.plan_merges(writer.tables, target, before))
+        return sum(self._alone(partial(upkeep.install, merged=self._merge(places))) for places in merges)
 
     def retain(self, first_dates: Mapping[str, str]) -> int:
         """Take out of each table what is of dates before its first date (YYYY-MM-DD, by table); says how many turns went.
@@ -233,10 +253,16 @@ class Lake:
         try:
             if self._writes % _COMPACT_EVERY == 0:
                 self.compact(HOT)
-            if self._writes % _SWEEP_EVERY == 0:
-                self.sweep()
         except LakeError as error:
             _log.warning("lake_not_looked_after", lake=self.root, reason=str(error))
+        if self._writes % self._keep_house_every == 0 and (
+            self._housekeeper is None or self._housekeeper.poll() is not None
+        ):
+            # Our own interpreter and module; it ends by itself.
+            self._housekeeper = subprocess.Popen([sys.executable, "-m", _HOUSEKEEPING, self.root])  # noqa: S603
+
+    def _merge(self, places: Sequence[Place]) -> upkeep.Merged:
+        return upkeep.merge(self._writing(), places)
 
     def _alone(self, change: Callable[[Writer], _T]) -> _T:
         """Change the lake while other writers wait; where they cannot be made to, do it again until it takes hold."""

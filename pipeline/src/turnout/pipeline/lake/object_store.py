@@ -51,6 +51,14 @@ class ObjectStore:
         del durable
         self._write(f"{table}/{path}", data)
 
+    @contextmanager
+    def writing(self, table: str, path: str) -> Generator[str]:
+        """A path in the folder of this process; what was written there is sent, and kept for reading."""
+        target = Path(self.folder(table), path)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        yield str(target)
+        self._write(f"{table}/{path}", target.read_bytes())
+
     def local(self, table: str, path: str) -> str:
         """Fetch a file, once."""
         target = Path(self.folder(table), path)

@@ -19,8 +19,8 @@ BOUNDED: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """The columns of each table whose bounds are kept for each file."""
 
-# Rows with the facts inside are wide: small groups keep the memory of a rewrite low. Ids of narrow rows are found faster in small groups.
-_ROW_GROUP: Final[Mapping[str, int]] = {"turns": 20_000, "steps": 120_000, "tool_calls": 120_000, "ledger": 20_000}
+ROW_GROUP: Final[Mapping[str, int]] = {"turns": 8192, "steps": 122_880, "tool_calls": 122_880, "ledger": 8192}
+"""How many rows of each table make a row group: few of those with the facts inside, which are wide, so that a rewrite needs little memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,23 +41,33 @@ def complete(table: str, frame: pl.DataFrame) -> pl.DataFrame:
 def encode(table: str, frame: pl.DataFrame) -> bytes:
     """The Parquet bytes of one file; the partition column is in the path alone."""
     buffer = io.BytesIO()
-    frame.drop("date", strict=False).write_parquet(
-        buffer, compression="zstd", compression_level=1, statistics=True, row_group_size=_ROW_GROUP[table]
-    )
+    frame.drop("date", strict=False).write_parquet(buffer, **write_options(table))
     return buffer.getvalue()
 
 
-def describe(table: str, path: str, date: str, frame: pl.DataFrame, size: int) -> NewFile:
+def write_options(table: str) -> dict[str, Any]:
+    """How the Parquet files of a table are written."""
+    return {
+        "compression": "zstd",
+        "compression_level": 1,
+        "statistics": True,
+        "row_group_size": ROW_GROUP[table],
+    }
+
+
+def describe(table: str, path: str, date: str, rows: pl.LazyFrame, size: int) -> NewFile:
     """What the commit of a file says about it: rows, and bounds of the columns that queries cut by."""
     columns = BOUNDED[table]
-    bounds = frame.select(
+    found = rows.select(
+        pl.len().alias("num_records"),
         *(pl.col(column).min().alias(f"min.{column}") for column in columns),
         *(pl.col(column).max().alias(f"max.{column}") for column in columns),
         *(pl.col(column).null_count().alias(f"null_count.{column}") for column in columns),
-    ).row(0, named=True)
-    row = {"path": path, "partition.date": date, "size_bytes": size, "num_records": frame.height, **bounds}
+    )
+    bounds = found.collect().row(0, named=True)
+    row = {"path": path, "partition.date": date, "size_bytes": size, **bounds}
     stats = {
-        "numRecords": frame.height,
+        "numRecords": bounds["num_records"],
         "minValues": _spelled(bounds, "min.", columns),
         "maxValues": _spelled(bounds, "max.", columns),
         "nullCount": {column: bounds[f"null_count.{column}"] for column in columns},

@@ -44,6 +44,14 @@ class Store(Protocol):
         """
         ...
 
+    def writing(self, table: str, path: str) -> AbstractContextManager[str]:
+        """A local path to write one new file to; afterwards it is where it belongs, and on disk.
+
+        Raises:
+            LakeError: when it cannot be written.
+        """
+        ...
+
     def local(self, table: str, path: str) -> str:
         """A local path with the bytes of a file of the lake.
 
@@ -118,6 +126,17 @@ class FolderStore:
                 file.flush()
                 if durable:
                     os.fsync(file.fileno())
+        except OSError as error:
+            raise unwritable(self.root, error) from error
+
+    @contextmanager
+    def writing(self, table: str, path: str) -> Generator[str]:
+        """The path itself."""
+        target = Path(self.root, table, path)
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            yield str(target)
+            _sync(target)
         except OSError as error:
             raise unwritable(self.root, error) from error
 

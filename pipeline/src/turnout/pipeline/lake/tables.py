@@ -5,20 +5,25 @@ taken away before the next change.
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from typing import Final
 
 import polars as pl
 
-from turnout.pipeline.lake.cubing import Cubing, write_cubes
+from turnout.pipeline.lake.cubing import CubeCounter, Cubing
 from turnout.pipeline.lake.delta import Table
 from turnout.pipeline.lake.files import DataFile
-from turnout.pipeline.lake.parquet import Namer, NewFile, complete, describe, encode, name_of
+from turnout.pipeline.lake.parquet import Namer, NewFile, describe, encode, name_of
+from turnout.pipeline.lake.pouring import ORDER, Change, pour
 from turnout.pipeline.lake.reading import NAMED
 from turnout.pipeline.lake.store import Store
 from turnout.pipeline.lake.upsert import Place
 
 CHILDREN: Final = ("steps", "tool_calls")
-_ORDER: Final = {"turns": "started_at", "steps": "turn_started_at", "tool_calls": "turn_started_at"}
+
+
+def _as_they_are(rows: pl.DataFrame) -> pl.DataFrame:
+    return rows
 
 
 class Tables:
@@ -54,23 +59,28 @@ class Tables:
         """The versions that a `turns` commit names."""
         return {application: self._tables[name].version for name, application in NAMED.items()}
 
-    def read(self, name: str, file: DataFile) -> pl.DataFrame:
-        """The rows of one file, without the date that its path holds."""
-        return complete(name, pl.read_parquet(self.store.local(name, file.path), hive_partitioning=False))
-
     def put(self, name: str, place: Place, frame: pl.DataFrame) -> NewFile:
-        """Write the rows of one group, sorted by time, and their cubes, ready to be committed."""
+        """Write new rows of one group, sorted by time, and their cubes, ready to be committed."""
         date, group = place
         path = name_of(date, group, self.namer())
-        write_cubes(self.store, name, path, frame, self._cubing)
-        return put(self.store, name, path, date, frame.sort(_ORDER[name], maintain_order=True))
+        counter = CubeCounter(name)
+        counter.add(frame)
+        counter.write(self.store, path, self._cubing)
+        return put(self.store, name, path, date, frame.sort(ORDER[name], maintain_order=True))
+
+    def pour(self, name: str, place: Place, files: Sequence[DataFile], change: Change = _as_they_are) -> NewFile | None:
+        """Write the rows of files anew as one file of one group, ready to be committed; None where no row is left."""
+        date, group = place
+        path = name_of(date, group, self.namer())
+        return pour(self.store, name, [file.path for file in files], path, date, change, self._cubing)
 
     def rewritten(
         self, name: str, files: Sequence[DataFile], gone: Collection[str], marks: Mapping[str, bool]
     ) -> list[NewFile]:
         """The files without the rows of turns that are gone, and with new marks; one without rows is left out."""
-        rests = ((file, without(self.read(name, file), gone, marks)) for file in files)
-        return [self.put(name, (file.date, file.group), rest) for file, rest in rests if rest.height]
+        change = partial(without, gone=gone, marks=marks)
+        new = [self.pour(name, (file.date, file.group), [file], change) for file in files]
+        return [file for file in new if file is not None]
 
     def tidy(self) -> None:
         """Make checkpoints and drop what of the logs has outlived its retention."""
@@ -98,7 +108,7 @@ def put(store: Store, table: str, path: str, date: str, frame: pl.DataFrame) -> 
     """Write one file, ready to be committed."""
     data = encode(table, frame)
     store.put(table, path, data)
-    return describe(table, path, date, frame, len(data))
+    return describe(table, path, date, frame.lazy(), len(data))
 
 
 def append(store: Store, table: Table, frame: pl.DataFrame, namer: Namer) -> None:

@@ -1,12 +1,15 @@
 """Looking after a lake: merging files, keeping by age, forgetting a person."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import polars as pl
 
 from turnout.outcomes.classify import CLASSIFIER_VERSION
 from turnout.pipeline.lake.compaction import Target, mergers, places_of
+from turnout.pipeline.lake.files import DataFile
+from turnout.pipeline.lake.parquet import NewFile
 from turnout.pipeline.lake.tables import CHILDREN, Tables
 from turnout.pipeline.lake.upsert import Place, plan_removal
 from turnout.pipeline.lake.writing import Writer, ids_of
@@ -16,34 +19,64 @@ BATCH: Final = 2000
 """How many turns are decided again in one change."""
 
 
-def compact(writer: Writer, target: Target) -> int:
-    """Put groups of files together; says how many were merged.
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """Groups of one date put together as one group, not part of the lake yet: the old and the new file of each table."""
+
+    groups: int
+    old: Mapping[str, tuple[DataFile, ...]]
+    new: Mapping[str, NewFile]
+
+
+def plan_merges(tables: Tables, target: Target, before: str | None) -> list[tuple[Place, ...]]:
+    """The sets of groups to put together, of all dates or those before one."""
+    tables.settle()
+    return list(mergers((file for file in tables.turns.files() if before is None or file.date < before), target))
+
+
+def merge(writer: Writer, places: Sequence[Place]) -> Merged:
+    """Put groups of one date together; reads and writes files alone, so that writers need not wait for it."""
+    tables, place = writer.tables, (places[0][0], writer.tables.namer())
+    old = {name: _held(tables, name, places) for name in (*CHILDREN, "turns")}
+    new: dict[str, NewFile] = {}
+    for name, files in old.items():
+        poured = tables.pour(name, place, files) if files else None
+        if poured is not None:
+            new[name] = poured
+            writer.reached(f"{name} merged")
+    ids = pl.read_parquet(
+        tables.store.local("turns", new["turns"].file.path),
+        columns=["turn_id", "root_turn_id"],
+        hive_partitioning=False,
+    )
+    writer.index.write(place, ids_of(ids))
+    return Merged(len(places), old, new)
+
+
+def install(writer: Writer, merged: Merged) -> int:
+    """Make merged groups part of the lake; says how many groups that were, none where some of them have changed meanwhile.
 
     Raises:
         ConflictError: when another writer committed meanwhile.
     """
-    writer.tables.settle()
-    merged = 0
-    for places in list(mergers(writer.tables.turns.files(), target)):
-        _merge(writer, places)
-        merged += len(places)
-    return merged
+    tables = writer.tables
+    tables.settle()
+    unchanged = all(set(files) <= set(tables[name].files()) for name, files in merged.old.items())
+    there = all(tables.store.has(name, new.file.path) for name, new in merged.new.items())
+    if not (unchanged and there):
+        return 0
+    for name, files in merged.old.items():
+        if files:
+            added = [merged.new[name]] if name in merged.new else []
+            names = tables.names() if name == "turns" else None
+            tables[name].commit(added, files, transactions=names, rearranged=True)
+            writer.reached(f"{name} exchanged")
+    return merged.groups
 
 
-def _merge(writer: Writer, places: Sequence[Place]) -> None:
-    """One set of groups of one date becomes one group, in all three tables."""
-    tables, place = writer.tables, (places[0][0], writer.tables.namer())
-    for name in (*CHILDREN, "turns"):
-        held = places_of(tables[name].files())
-        old = [held[one] for one in places if one in held]
-        if not old:
-            continue
-        rows = pl.concat([tables.read(name, file) for file in old])
-        new = tables.put(name, place, rows)
-        if name == "turns":
-            writer.index.write(place, ids_of(rows))
-        writer.reached(f"{name} merged")
-        tables[name].commit([new], old, transactions=tables.names() if name == "turns" else None, rearranged=True)
+def _held(tables: Tables, name: str, places: Sequence[Place]) -> tuple[DataFile, ...]:
+    held = places_of(tables[name].files())
+    return tuple(held[place] for place in places if place in held)
 
 
 def retain(tables: Tables, first_dates: Mapping[str, str]) -> int:
