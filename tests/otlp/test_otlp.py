@@ -285,6 +285,23 @@ def test_one_bad_record_is_reported_and_its_neighbours_are_kept(damaged: object)
     assert ([len(found.records), len(found.rejected)], found.rejected[0].what.startswith("spans: ")) == ([2, 1], True)
 
 
+def test_a_bad_resource_takes_its_own_records_with_it_alone() -> None:
+    """The blocks beside it are kept."""
+    bad = {"attributes": [{"key": "n", "value": {"intValue": "many"}}]}
+    scopes = {"scopeSpans": [{"spans": [json_span()]}]}
+    message: dict[str, object] = {"resourceSpans": [{"resource": bad, **scopes}, scopes]}
+    found = decoded(message)
+    assert len(found.records) == 1
+    assert found.rejected == (Rejected("spans: got text that is no number, expected a number"),)
+
+
+@pytest.mark.parametrize("kind", ["intValue", "doubleValue", "bytesValue", "arrayValue", "kvlistValue"])
+def test_a_reason_never_holds_the_value(kind: str) -> None:
+    """Reasons are kept and counted, and a value may be content."""
+    (rejected,) = decoded(traces(json_span(attributes=[{"key": "a", "value": {kind: "my own words"}}]))).rejected
+    assert "my own words" not in rejected.what
+
+
 def test_a_span_without_an_id_is_rejected_on_the_binary_wire_too() -> None:
     """Nothing could be tied to it."""
     request = ExportTraceServiceRequest()

@@ -5,6 +5,7 @@ as text, ids that are empty or all zeros, enums as numbers or names, an absent b
 record that cannot be read is reported and its neighbours are kept.
 """
 
+import re
 from base64 import b64decode
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
@@ -18,6 +19,7 @@ _REMOTE_FLAGS = 0x300
 """Both bits: the emitter knows whether the parent is remote, and it is."""
 
 _NOT_READABLE = (ValueError, TypeError, AttributeError, KeyError, OverflowError, RecursionError)
+_DIGITS = re.compile(r"\s*[+-]?\d{1,40}\s*", re.ASCII)
 _LEAST, _MOST = -(2**63), 2**64 - 1
 """What the wire has room for, in signed and in unsigned numbers."""
 _R = TypeVar("_R", Span, LogRecord)
@@ -55,15 +57,30 @@ def _blocks(
     read: Callable[[dict[str, Any], Scope, Resource], _R],
 ) -> Iterator[_R | Rejected]:
     for block in _objects(_field(message, outer)):
-        resource = _resource(block.get("resource"))
+        resource = _resource_or_fault(block.get("resource"))
         for name in inner:
             for group in _objects(_field(block, name)):
                 scope = _scope(group.get("scope") or group.get("instrumentationLibrary"))
                 for item in _list(_field(group, leaf)):
                     try:
+                        if isinstance(resource, Exception):
+                            raise resource
                         yield read(item, scope, resource)
                     except _NOT_READABLE as error:
-                        yield Rejected(f"{leaf}: {type(error).__name__}: {error}"[:300])
+                        yield Rejected(f"{leaf}: {_why(error)}")
+
+
+def _resource_or_fault(item: object) -> Resource | Exception:
+    """The resource, or why it cannot be read; then the records that it stands for cannot be either."""
+    try:
+        return _resource(item)
+    except _NOT_READABLE as error:
+        return error
+
+
+def _why(error: Exception) -> str:
+    """Why a record cannot be read, never with the value itself: reasons are kept and counted, values may be content."""
+    return str(error) if type(error) is ValueError else "a value has another type than OTLP gives it"
 
 
 def _span(item: dict[str, Any], scope: Scope, resource: Resource) -> Span:
@@ -141,7 +158,10 @@ def _array(value: Any) -> tuple[Value, ...]:
 
 
 def _double(value: Any) -> float:
-    return float(value)
+    try:
+        return float(value)
+    except ValueError:
+        raise ValueError("got text that is no number, expected a number") from None
 
 
 def _bool(value: Any) -> bool:
@@ -157,7 +177,7 @@ def _mapping(value: Any) -> dict[str, Value]:
 
 
 def _int(value: Any) -> int:
-    found = int(value) if not isinstance(value, str) or "." not in value else int(float(value))
+    found = int(value) if not isinstance(value, str) or _DIGITS.fullmatch(value) else int(_double(value))
     if not _LEAST <= found <= _MOST:
         raise ValueError("an integer has more than 64 bits")
     return found
@@ -192,7 +212,7 @@ def _id(value: object) -> str:
 def _nanos(value: object) -> int | None:
     nanos = (_int(value) or None) if value is not None and value != "" else None
     if nanos is not None and nanos < 0:
-        raise ValueError(f"a time lies before 1970: {nanos}")
+        raise ValueError("a time lies before 1970")
     return nanos
 
 
