@@ -133,6 +133,14 @@ def test_unknown_keys_are_named_and_kept_out() -> None:
             {"turn_id": "t", "usage": {"input_tokens": 10**30}},
             f"usage.input_tokens: got {10**30}, expected an integer of at most 53 bits",
         ),
+        (
+            {"turn_id": "t", "steps": "Please refund order 7"},
+            "steps: got a text of 21 characters, expected array",
+        ),
+        (
+            {"turn_id": "t", "ended_at": "2026-01-05 10:00:00"},
+            "ended_at: got '2026-01-05 10:00:00', expected an RFC 3339 date-time with an offset, as 2026-01-05T10:00:00Z",
+        ),
         ({"turn_id": "t", "yield": {"reason": 4}}, "yield.reason: got 4, expected str"),
         ({"turn_id": "t", "user_id": ["x"]}, "user_id: got a list, expected str"),
     ],

@@ -22,6 +22,8 @@ from turnout.pipeline.errors import TurnoutError
 _SPELLED: Final = {"yield": "yield_"}
 _SHOWN: Final = 60
 _MOST: Final = 2**53
+# Complaints are kept in the ledger, and a text of several words may be content; a word or a moment is no more than a slip.
+_WORD = re.compile(r"\S+|[\d\s.,:TZ+-]+")
 _COMPLAINT = re.compile(r"Expected (?P<expected>.+?)(?:, got (?P<got>.+?))?(?: - at `\$\.?(?P<path>.*)`)?")
 
 
@@ -208,5 +210,7 @@ def _shown(value: object) -> str:
         return "a list"
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, str) and not _WORD.fullmatch(value):
+        return f"a text of {len(value)} characters"
     text = repr(value) if isinstance(value, str) else str(value)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
