@@ -121,7 +121,8 @@ def test_damage_is_counted_and_said_where(lines: Lines, root: str) -> None:
     assert counts(summary) == {"files": 1, "records": 3, "turns": 2, "steps": 2, "damaged": 1}
     (reason,) = summary.reasons
     assert (reason.kind, reason.count, reason.example) == ("damaged", 1, f"{path}:2")
-    assert list(shown(summary.reasons)) == [f"damaged: {path}:2: {reason.what}"]
+    assert summary.invalid == (f"{path}:2: {reason.what}",)
+    assert list(shown(summary.reasons)) == []
     left_out = Warehouse(root).sql("select key, value from ledger where kind = 'import'").rows()
     assert [(key, json.loads(value)) for key, value in left_out] == [
         (f"{path}:2: {reason.what}", {"damaged": 1, "log": "turns"})
@@ -249,7 +250,7 @@ def cli(root: str) -> Callable[..., Any]:
 
 def test_the_command_ends_with_one_object(lines: Lines, cli: Callable[..., Any]) -> None:
     """With ``--format json`` standard output is the summary alone; what was damaged is said on standard error."""
-    path = lines("turns.jsonl", turn("a", step(1)), "{cut")
+    path = lines("turns.jsonl", turn("a", step(1)), "{cut", "7")
     result = cli("--format", "json", "turns", path)
     values = json.loads(result.stdout)
     assert list(values) == [
@@ -263,8 +264,18 @@ def test_the_command_ends_with_one_object(lines: Lines, cli: Callable[..., Any])
         "skipped",
         "seconds",
     ]
-    assert (values["turns"], values["damaged"], result.exit_code) == (1, 1, 0)
+    assert (values["turns"], values["damaged"], result.exit_code) == (1, 2, 1)
+    assert [line.split(" ")[0] for line in result.stderr.splitlines()] == [f"{path}:2:", f"{path}:3:"]
+
+
+def test_a_damaged_record_of_a_log_is_said_by_its_reason(tmp_path: Path, cli: Callable[..., Any]) -> None:
+    """Once for all that have it; a log that others wrote is no error of the command."""
+    path = tmp_path / "logs.jsonl"
+    path.write_text('{"resourceSpans": []}\n{"cut\n{"cut\n')
+    result = cli("--format", "json", "otlp", path)
+    assert (json.loads(result.stdout)["damaged"], result.exit_code) == (2, 0)
     assert result.stderr.startswith(f"damaged: {path}:2: ")
+    assert result.stderr.endswith(", 2 times\n")
 
 
 def test_the_command_ends_with_a_short_table(lines: Lines, cli: Callable[..., Any]) -> None:

@@ -35,8 +35,9 @@ def command(lake: str, format_: str, kind: str, paths: tuple[str, ...]) -> None:
     KIND is auto, turns (turn facts as JSON Lines), otlp, mini-swe-agent, swe-agent, claude-code, claude-stream, codex, codex-exec, tau, tau2, langfuse,
     openhands, ai-sdk or medagentbench. A PATH is a file, a folder, a glob or - for standard input.
 
-    What a log says twice counts once, and a second import of it adds nothing. A damaged record is reported and counted, and does not stop the rest. With
-    TURNOUT_HASH_KEY set, tool arguments and user ids leave as hashes under that key; without it they do not leave at all.
+    What a log says twice counts once, and a second import of it adds nothing. A damaged record is reported and counted, and does not stop the rest; after
+    lines that should be turn facts and are not, the exit status is 1. With TURNOUT_HASH_KEY set, tool arguments and user ids leave as hashes under that
+    key; without it they do not leave at all.
     """
     from turnout.instrumentation.environment import settings
     from turnout.pipeline.importing import import_logs, shown
@@ -52,9 +53,11 @@ def command(lake: str, format_: str, kind: str, paths: tuple[str, ...]) -> None:
             digest_key=settings().hash_key,
             watch=watch,
         )
-    for line in shown(summary.reasons):
+    for line in (*summary.invalid, *shown(summary.reasons)):
         click.echo(line, err=True)
     _print(summary, format_)
+    if summary.invalid:
+        sys.exit(1)
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from turnout.outcomes.facts import Instant, TurnFacts
 from turnout.outcomes.settle import merge, settle
 from turnout.pipeline.importers.base import Damaged, Imported, Importer, Reading, Skipped
 from turnout.pipeline.importers.registry import KINDS
+from turnout.pipeline.importers.turns import KIND as TURNS
 from turnout.pipeline.lake import Entry, Lake
 from turnout.pipeline.log_files import AUTO, ImportingError, LogFile, find_logs, kind_of
 from turnout.pipeline.rows import ClassifiedTurn, classified
@@ -38,6 +39,7 @@ class Reason:
     what: str
     count: int
     example: str
+    log: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +56,8 @@ class ImportSummary:
     skipped: int
     seconds: float
     reasons: tuple[Reason, ...] = ()
+    invalid: tuple[str, ...] = ()
+    """Every line that should be turn facts and is not: whoever writes them by hand wants to see each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,8 +92,7 @@ class _Count:
         """Count what could not be read, or was left out, of a file of that name."""
         if isinstance(item, Damaged):
             self.damaged += 1
-            place = name if item.line is None else f"{name}:{item.line}"
-            key = ("damaged", item.what)
+            place, key = _place(item, name), ("damaged", item.what)
         else:
             self.skipped += 1
             place, key = name, ("skipped", item.why)
@@ -97,10 +100,10 @@ class _Count:
             self.why[key] += 1
             self.examples.setdefault(key, place)
 
-    def reasons(self) -> tuple[Reason, ...]:
-        """Give the reasons, most frequent first."""
+    def reasons(self, log: str) -> tuple[Reason, ...]:
+        """Give the reasons, most frequent first; ``log`` is the kind of the logs."""
         return tuple(
-            Reason(kind=kind, what=what, count=count, example=self.examples[kind, what])
+            Reason(kind=kind, what=what, count=count, example=self.examples[kind, what], log=log)
             for (kind, what), count in self.why.most_common()
         )
 
@@ -178,6 +181,7 @@ class _Run:
         self._names = {str(file.path): file.name for file in files}
         self._done = 0
         self._counts: dict[str, _Count] = {}
+        self._invalid: list[str] = []
         self._batch: dict[str, tuple[str, TurnFacts]] = {}
         self._steps = 0
 
@@ -222,11 +226,15 @@ class _Run:
             damaged=sum(count.damaged for count in counts),
             skipped=sum(count.skipped for count in counts),
             seconds=round(seconds, 3),
-            reasons=tuple(reason for count in counts for reason in count.reasons()),
+            reasons=tuple(reason for kind, count in self._counts.items() for reason in count.reasons(kind)),
+            invalid=tuple(self._invalid),
         )
 
     def _note(self, kind: str, item: Damaged | Skipped) -> None:
-        self._of(kind).note(item, self._names.get(item.path, item.path))
+        name = self._names.get(item.path, item.path)
+        self._of(kind).note(item, name)
+        if kind == TURNS and isinstance(item, Damaged):
+            self._invalid.append(f"{_place(item, name)}: {item.what}")
 
     def _of(self, kind: str) -> _Count:
         return self._counts.setdefault(kind, _Count())
@@ -286,18 +294,23 @@ class _Run:
         )
 
 
+def _place(item: Damaged, name: str) -> str:
+    return name if item.line is None else f"{name}:{item.line}"
+
+
 def _entries(kind: str, count: _Count) -> Iterator[Entry]:
     """Say in the ledger what an import of one kind of logs found, and what it left out for which reason."""
     counts = {name: getattr(count, name) for name in ("files", "records", "turns", "duplicates", "damaged", "skipped")}
     yield Entry(kind=IMPORTED, key=kind, value=counts)
-    for reason in count.reasons():
+    for reason in count.reasons(kind):
         value: Mapping[str, object] = {reason.kind: reason.count, "log": kind}
         yield Entry(kind=LEFT_OUT, key=f"{reason.example}: {reason.what}", value=value)
 
 
 def shown(reasons: Iterable[Reason]) -> Iterator[str]:
-    """Say the most frequent reasons as lines for a person."""
-    most = sorted(reasons, key=lambda reason: -reason.count)
+    """Say the most frequent reasons as lines for a person; lines that are no turn facts are said one by one instead."""
+    others = (reason for reason in reasons if (reason.log, reason.kind) != (TURNS, "damaged"))
+    most = sorted(others, key=lambda reason: -reason.count)
     for reason in most[:_SHOWN_REASONS]:
         times = "" if reason.count == 1 else f", {reason.count} times"
         yield f"{reason.kind}: {reason.example}: {reason.what}{times}"
