@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 from click.testing import CliRunner, Result
 
+from turnout.cli import output
 from turnout.cli.group import turnout
 from turnout.pipeline.testing import EXAMPLE, lake_of
 
@@ -116,6 +117,43 @@ def test_one_turn_is_told_in_words(root: str) -> None:
         assert words in told
 
 
+@pytest.mark.parametrize("format_", ["csv", "parquet"])
+def test_one_turn_as_rows_is_its_row(root: str, tmp_path: Path, format_: str) -> None:
+    """Of that segment, whichever is the last of its root."""
+    result = call("turns", "--lake", root, "--turn", "t14", "--format", format_)
+    (tmp_path / "out").write_bytes(result.stdout_bytes)
+    read = pl.read_csv if format_ == "csv" else pl.read_parquet
+    assert read(tmp_path / "out").select("turn_id", "outcome").rows() == [("t14", "interrupted")]
+
+
+def test_the_doctor_speaks_in_every_format(root: str, tmp_path: Path) -> None:
+    """Words on a terminal, one object in JSON, the findings as rows elsewhere."""
+    (record,) = rows(call("doctor", "--lake", root))
+    whats = [finding["what"] for finding in json.loads(json.dumps(record["findings"]))]
+    assert "no receiver has written its status beside this lake" in whats
+    assert "last turn received" in call("doctor", "--lake", root, "--format", "table").stdout
+    flat = csv.DictReader(io.StringIO(call("doctor", "--lake", root, "--format", "csv").stdout))
+    assert [row["what"] for row in flat] == whats
+    (tmp_path / "out").write_bytes(call("doctor", "--lake", root, "--format", "parquet").stdout_bytes)
+    assert pl.read_parquet(tmp_path / "out")["what"].to_list() == whats
+
+
+def test_a_terminal_shows_the_columns_that_fit_and_says_which_do_not(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No word is broken: an id can be copied."""
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "60")
+    frame = pl.DataFrame(
+        {"id": ["x" * 40], "words": ["some words that may be folded"], "n": [1], "a" * 30: [2], "b": [3]}
+    )
+    output.write(frame, "table")
+    out, err = capsys.readouterr()
+    assert "x" * 40 in out
+    assert "a" * 30 not in out
+    assert err == f"turnout: no room here for {'a' * 30}, b; a wider terminal or another --format has all\n"
+
+
 def test_one_turn_as_json_holds_facts_verdict_and_words(root: str) -> None:
     """In the two contracts, with every segment of its root."""
     record = json.loads(call("turns", "--lake", root, "--turn", "t14b", "--format", "json").stdout)
@@ -161,6 +199,8 @@ def test_the_sql_of_a_metric_runs_as_it_is(root: str) -> None:
         (["sql", "drop view turns"], 1, "turnout: sql: got drop, expected a select"),
         (["sql", "select $n", "--param", "n"], 2, "got 'n', expected NAME=VALUE"),
         (["turns", "--turn", "nobody"], 1, "turnout: turn: got 'nobody'"),
+        (["turns", "--limit", "-1"], 2, "-1 is not in the range"),
+        (["turns", "--outcome", "Budget"], 2, "'Budget' is not one of 'completed'"),
         (["turns", "--since", "soon"], 2, "got 'soon', expected 7d, 24h, now or ISO 8601"),
         (["metrics", "nope"], 1, "turnout: metric: got 'nope'"),
         (["metrics", "abnormal", "--by", "colour"], 1, "cannot be grouped by 'colour'"),

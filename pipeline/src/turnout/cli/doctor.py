@@ -13,20 +13,32 @@ if TYPE_CHECKING:
     from turnout.pipeline.doctor import Examination
 
 
+_FINDING = {"weight": str, "what": str, "do": str}
+
+
 @click.command()
 @options.lake
 @options.format_
 def command(*, lake: str, format_: str | None) -> None:
-    """Say what is configured, what arrives, what each source records, what is unknown or was left out, and what to do."""
+    """Say what is configured, what arrives, what each source records, what is unknown or was left out, and what to do.
+
+    As csv and parquet the findings alone, a row each.
+    """
+    import polars as pl
+
+    from turnout.cli import output
     from turnout.pipeline.doctor import examine
     from turnout.pipeline.query import Warehouse
     from turnout.pipeline.receive.service import journal_folder
 
     found = examine(Warehouse(lake), journal_folder(lake), datetime.now(UTC))
-    if format_ in {None, "table"}:
-        _tell(found)
-    else:
-        click.echo(json.dumps(_as_record(found), indent=2 if format_ == "json" else None))
+    match output.chosen(format_):
+        case "table":
+            _tell(found)
+        case "json" | "jsonl" as spelled:
+            click.echo(json.dumps(_as_record(found), indent=2 if spelled == "json" else None))
+        case flat:
+            output.write(pl.DataFrame([asdict(finding) for finding in found.findings], schema=_FINDING), flat)
 
 
 def _tell(found: "Examination") -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
+from turnout.outcomes.verdict import Outcome
 from turnout.pipeline.errors import TurnoutError
 
 if TYPE_CHECKING:
@@ -44,10 +45,10 @@ _FILTERS = (
             ("model", "Model that was used."),
             ("provider", "Provider that was used."),
             ("tool", "Tool that was called."),
-            ("outcome", "How the turn ended."),
             ("source", "Importer or telemetry dialect."),
         )
     ),
+    click.option("--outcome", multiple=True, type=click.Choice(tuple(map(str, Outcome))), help="How the turn ended."),
     click.option("--attended/--unattended", default=None, help="Whether a person was there who could press Continue."),
 )
 

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from datetime import date, datetime, time
 from decimal import Decimal
+from itertools import accumulate
 from math import isfinite
 from typing import Any
 
@@ -13,11 +14,15 @@ import polars as pl
 from rich import box
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from turnout.pipeline.errors import TurnoutError
 from turnout.pipeline.wording import NOTHING
 
 _PIPE_WIDTH = 160
+_GAP = 3
+_WIDEST = 50
+"""A trace id and a span id stay whole; what is longer may be broken."""
 
 
 class OutputError(TurnoutError):
@@ -55,18 +60,30 @@ def write(
 
 
 def table(frame: pl.DataFrame, missing: str = NOTHING, title: str | None = None) -> None:
-    """Draw rows as a table, numbers to the right."""
+    """Draw rows as a table, numbers to the right; words stay whole, so a terminal shows as many columns as fit."""
+    rows = [[_cell(value, missing) for value in row] for row in frame.iter_rows()]
+    widths = [
+        min(_WIDEST, max(len(name), *map(_longest if kind == pl.String else len, cells), 0))
+        for (name, kind), *cells in zip(frame.schema.items(), *rows, strict=True)
+    ]
+    screen = console(sum(width + _GAP for width in widths))
+    fitting = sum(1 for end in accumulate(width + _GAP for width in widths) if end <= screen.width + _GAP) or 1
     drawn = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", pad_edge=False)
-    for name, kind in frame.schema.items():
-        drawn.add_column(name, justify="right" if kind.is_numeric() else "left", overflow="fold")
-    for row in frame.iter_rows():
-        drawn.add_row(*(_cell(value, missing) for value in row))
-    console().print(drawn)
+    for (name, kind), width in list(zip(frame.schema.items(), widths, strict=True))[:fitting]:
+        drawn.add_column(name, justify="right" if kind.is_numeric() else "left", overflow="fold", min_width=width)
+    for row in rows:
+        drawn.add_row(*map(Text, row[:fitting]))
+    screen.print(drawn)
+    if fitting < frame.width:
+        named = ", ".join(frame.columns[fitting : fitting + 3])
+        more = f" and {frame.width - fitting - 3} more" if frame.width - fitting > 3 else ""  # noqa: PLR2004
+        click.echo(f"turnout: no room here for {named}{more}; a wider terminal or another --format has all", err=True)
 
 
-def console() -> Console:
-    """A console on standard output; wide enough for a table where the width of the output is not known."""
-    return Console(width=None if sys.stdout.isatty() else _PIPE_WIDTH, highlight=False, soft_wrap=False)
+def console(needed: int = 0) -> Console:
+    """A console on standard output; as wide as a table needs where the width of the output is not known."""
+    width = None if sys.stdout.isatty() else max(_PIPE_WIDTH, needed)
+    return Console(width=width, highlight=False, soft_wrap=False)
 
 
 def jsonable(value: Any) -> Any:
@@ -118,6 +135,10 @@ def _write_parquet(frame: pl.DataFrame) -> None:
     if sys.stdout.isatty():
         raise OutputError("parquet: got a terminal, expected a file or pipe to write bytes to; add > FILE.parquet")
     frame.write_parquet(sys.stdout.buffer)
+
+
+def _longest(text: str) -> int:
+    return max(map(len, text.split()), default=0)
 
 
 def _cell(value: Any, missing: str) -> str:

@@ -12,27 +12,36 @@ if TYPE_CHECKING:
 
 _SHOWN = (
     "started_at",
+    "outcome",
+    "turn_id",
     "agent",
     "model",
-    "outcome",
-    "cause",
     "steps",
     "limit_steps",
+    "cause",
+    "can_continue",
     "tool_calls",
     "input_tokens",
     "output_tokens",
     "duration_s",
-    "can_continue",
-    "turn_id",
 )
+"""What a person sees; a narrow terminal has no room for the last ones."""
+
+
+_ONE = "select * exclude (facts) from turn_segments where turn_id = $turn_id"
 
 
 @click.command()
 @options.lake
 @options.filters
 @click.option("--abnormal", is_flag=True, help="Abnormal ends alone.")
-@click.option("--turn", "turn_id", metavar="ID", help="Show one turn in words: steps, tools, claims and the rule.")
-@click.option("--limit", default=100, show_default=True, help="How many at most; 0 for all.")
+@click.option(
+    "--turn",
+    "turn_id",
+    metavar="ID",
+    help="Show one turn in words: steps, tools, claims and the rule; as csv and parquet its row.",
+)
+@click.option("--limit", type=click.IntRange(0), default=100, show_default=True, help="How many at most; 0 for all.")
 @click.option(
     "--order", type=click.Choice(("latest", "oldest")), default="latest", show_default=True, help="Which come first."
 )
@@ -51,8 +60,11 @@ def command(
         return
     from turnout.pipeline.story import as_record, story, tell
 
-    told = tell(warehouse.require(turn_id))
-    if format_ in {"json", "jsonl"}:
-        click.echo(json.dumps(as_record(told), indent=2 if format_ == "json" else None))
-    else:
-        click.echo(story(told))
+    found = warehouse.require(turn_id)
+    match format_:
+        case "json" | "jsonl":
+            click.echo(json.dumps(as_record(tell(found)), indent=2 if format_ == "json" else None))
+        case "csv" | "parquet":
+            output.write(warehouse.sql(_ONE, {"turn_id": turn_id}), format_)
+        case _:
+            click.echo(story(tell(found)))

@@ -118,6 +118,8 @@ def _log_log(share: Floats, variance: Floats, level: float) -> tuple[Floats, Flo
     log_share = np.log(share[inside])
     spread = z_value(level) * np.sqrt(variance[inside]) / share[inside] / log_share
     theta = np.log(-log_share)
-    low[inside] = np.exp(-np.exp(theta - spread))
-    high[inside] = np.exp(-np.exp(theta + spread))
+    # A spread without bound is the whole range: exp(-inf) is the zero that is meant.
+    with np.errstate(over="ignore"):
+        low[inside] = np.exp(-np.exp(theta - spread))
+        high[inside] = np.exp(-np.exp(theta + spread))
     return np.minimum(low, high), np.maximum(low, high)
