@@ -17,6 +17,11 @@ from turnout.pipeline.lake.upsert import Place, Stored
 _COLUMNS: Final = (
     "turn_id",
     "root_turn_id",
+    "parent_turn_id",
+    "flags",
+    "usage_complete",
+    "input_tokens",
+    "output_tokens",
     "digest",
     "classifier_version",
     "received_at",
@@ -28,7 +33,7 @@ _COLUMNS: Final = (
 
 
 def stored_rows(store: Store, index: IdIndex, files: Iterable[DataFile], keys: Collection[str]) -> dict[str, Stored]:
-    """Every row of `turns` whose turn id or root is one of the keys, and every other segment of those roots."""
+    """Every row of `turns` whose turn id, root or parent is one of the keys, and every other segment of those roots."""
     live = places_of(files)
     found: dict[str, Stored] = {}
     asked: set[str] = set()
@@ -43,7 +48,7 @@ def stored_rows(store: Store, index: IdIndex, files: Iterable[DataFile], keys: C
 
 def _matching(store: Store, place: Place, file: DataFile, keys: set[str]) -> dict[str, Stored]:
     wanted = pl.Series(list(keys), dtype=pl.String).implode()
-    match = pl.col("turn_id").is_in(wanted) | pl.col("root_turn_id").is_in(wanted)
+    match = pl.any_horizontal(pl.col("turn_id", "root_turn_id", "parent_turn_id").is_in(wanted))
     rows = pl.scan_parquet(store.local("turns", file.path), hive_partitioning=False).filter(match).select(_COLUMNS)
     return {row["turn_id"]: _stored(place, row) for row in rows.collect().iter_rows(named=True)}
 
@@ -52,12 +57,16 @@ def _stored(place: Place, row: dict[str, Any]) -> Stored:
     return Stored(
         turn_id=row["turn_id"],
         root=row["root_turn_id"],
+        parent=row["parent_turn_id"],
         digest=row["digest"],
         classifier_version=row["classifier_version"],
         received_at=micros(row["received_at"]) * 1000,
         started_at=None if row["started_at"] is None else micros(row["started_at"]) * 1000,
         ended_at=None if row["ended_at"] is None else micros(row["ended_at"]) * 1000,
         last_segment=row["last_segment"],
+        flags=tuple(row["flags"]),
+        usage_known=bool(row["usage_complete"])
+        and (row["input_tokens"] is not None or row["output_tokens"] is not None),
         place=place,
         facts=partial(_decoded, row["facts"]),
     )

@@ -17,7 +17,7 @@ from turnout.pipeline.lake.parquet import Namer, NewFile, describe, encode, name
 from turnout.pipeline.lake.pouring import ORDER, Change, pour
 from turnout.pipeline.lake.reading import NAMED
 from turnout.pipeline.lake.store import Store
-from turnout.pipeline.lake.upsert import Place
+from turnout.pipeline.lake.upsert import Mark, Place
 
 CHILDREN: Final = ("steps", "tool_calls")
 
@@ -75,7 +75,7 @@ class Tables:
         return pour(self.store, name, [file.path for file in files], path, date, change, self._cubing)
 
     def rewritten(
-        self, name: str, files: Sequence[DataFile], gone: Collection[str], marks: Mapping[str, bool]
+        self, name: str, files: Sequence[DataFile], gone: Collection[str], marks: Mapping[str, Mark]
     ) -> list[NewFile]:
         """The files without the rows of turns that are gone, and with new marks; one without rows is left out."""
         change = partial(without, gone=gone, marks=marks)
@@ -95,13 +95,19 @@ class Tables:
             self.turns.commit(transactions=self.names())
 
 
-def without(rows: pl.DataFrame, gone: Collection[str], marks: Mapping[str, bool]) -> pl.DataFrame:
-    """The rows of a file but those of turns that are gone, with new marks of the last segment."""
+def without(rows: pl.DataFrame, gone: Collection[str], marks: Mapping[str, Mark]) -> pl.DataFrame:
+    """The rows of a file but those of turns that are gone, with new marks."""
     kept = rows.filter(~pl.col("turn_id").is_in(list(gone)))
     if not marks:
         return kept
-    mark = pl.col("turn_id").replace_strict(dict(marks), default=None, return_dtype=pl.Boolean)
-    return kept.with_columns(last_segment=pl.coalesce(mark, pl.col("last_segment")))
+    last = {turn_id: mark.last_segment for turn_id, mark in marks.items()}
+    number = {turn_id: place for place, turn_id in enumerate(marks)}
+    flags = pl.Series([list(mark.flags) for mark in marks.values()], dtype=pl.List(pl.String))
+    at = pl.col("turn_id").replace_strict(number, default=None, return_dtype=pl.UInt32)
+    return kept.with_columns(
+        last_segment=pl.col("turn_id").replace_strict(last, default=pl.col("last_segment"), return_dtype=pl.Boolean),
+        flags=pl.when(at.is_null()).then(pl.col("flags")).otherwise(pl.lit(flags).gather(at)),
+    )
 
 
 def put(store: Store, table: str, path: str, date: str, frame: pl.DataFrame) -> NewFile:

@@ -12,7 +12,7 @@ from turnout.pipeline.lake.files import DataFile
 from turnout.pipeline.lake.parquet import NewFile
 from turnout.pipeline.lake.tables import CHILDREN, Tables
 from turnout.pipeline.lake.upsert import Place, plan_removal
-from turnout.pipeline.lake.writing import Writer, ids_of
+from turnout.pipeline.lake.writing import NAMES, Writer, ids_of
 from turnout.pipeline.rows import classified
 
 BATCH: Final = 2000
@@ -44,11 +44,8 @@ def merge(writer: Writer, places: Sequence[Place]) -> Merged:
         if poured is not None:
             new[name] = poured
             writer.reached(f"{name} merged")
-    ids = pl.read_parquet(
-        tables.store.local("turns", new["turns"].file.path),
-        columns=["turn_id", "root_turn_id"],
-        hive_partitioning=False,
-    )
+    new_turns = tables.store.local("turns", new["turns"].file.path)
+    ids = pl.read_parquet(new_turns, columns=[*NAMES], hive_partitioning=False)
     writer.index.write(place, ids_of(ids))
     return Merged(len(places), old, new)
 

@@ -12,7 +12,9 @@ from typing import TypeAlias
 
 from turnout.outcomes.classify import CLASSIFIER_VERSION
 from turnout.outcomes.facts import Instant, TurnFacts
+from turnout.outcomes.verdict import Flag
 from turnout.pipeline.combine import combine
+from turnout.pipeline.lake.relations import RELATION_FLAGS, Family, Kin, with_flags
 from turnout.pipeline.rows import ClassifiedTurn, classified, digest_of, facts_json
 
 Place: TypeAlias = tuple[str, str]
@@ -25,14 +27,25 @@ class Stored:
 
     turn_id: str
     root: str
+    parent: str | None
     digest: str
     classifier_version: str
     received_at: Instant
     started_at: Instant | None
     ended_at: Instant | None
     last_segment: bool
+    flags: tuple[str, ...]
+    usage_known: bool
     place: Place
     facts: Callable[[], TurnFacts]
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """What a row says that follows from other rows."""
+
+    last_segment: bool
+    flags: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +54,7 @@ class Fresh:
 
     turn: ClassifiedTurn
     changed_at: Instant
-    last_segment: bool = True
+    mark: Mark | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +62,12 @@ class Plan:
     """What to write and what to take away.
 
     ``written`` are new rows and replacements; ``replaced`` are stored rows to take away with their steps and tool calls; ``marked`` are stored
-    rows that stay, with a new ``last_segment``.
+    rows that stay, with a new mark.
     """
 
     written: tuple[Fresh, ...]
     replaced: tuple[Stored, ...]
-    marked: tuple[tuple[Stored, bool], ...]
+    marked: tuple[tuple[Stored, Mark], ...]
     unchanged: int
 
     @property
@@ -70,7 +83,8 @@ def plan_upsert(
 
     Args:
         incoming: turns in any order, doubled or not.
-        stored: by turn id, at least every row with an incoming turn id and every segment of their roots, before and after.
+        stored: by turn id, at least every row with an incoming turn id, their parents, the children of either, and every segment
+            of all these roots.
         supersedes: by turn id, the digest of the stored facts that the incoming ones were made from more evidence than: they stand
             in the place of exactly those, and add up with any other.
     """
@@ -81,11 +95,11 @@ def plan_upsert(
     replaced = tuple(stored[turn_id] for turn_id in ids if turn_id in stored)
     gone = {row.turn_id for row in replaced}
     kept = [row for row in stored.values() if row.turn_id not in gone]
-    last = _last_segments(changed, kept)
+    marks = _Marks(changed, kept)
     return Plan(
-        written=tuple(replace(fresh, last_segment=fresh.turn.facts.turn_id in last) for fresh in changed),
+        written=tuple(replace(fresh, mark=marks.of_fresh(fresh)) for fresh in changed),
         replaced=replaced,
-        marked=tuple((row, row.turn_id in last) for row in kept if row.last_segment != (row.turn_id in last)),
+        marked=marks.changes(),
         unchanged=len(arrived) - len(changed),
     )
 
@@ -95,16 +109,55 @@ def plan_removal(ids: Collection[str], stored: Mapping[str, Stored]) -> Plan:
 
     Args:
         ids: of the turns.
-        stored: by turn id, these turns and every other segment of their roots.
+        stored: by turn id, these turns, their parents, their children, and every segment of all these roots.
     """
     kept = [row for row in stored.values() if row.turn_id not in ids]
-    last = _last_segments((), kept)
-    return Plan(
-        written=(),
-        replaced=tuple(row for row in stored.values() if row.turn_id in ids),
-        marked=tuple((row, row.turn_id in last) for row in kept if row.last_segment != (row.turn_id in last)),
-        unchanged=0,
-    )
+    replaced = tuple(row for row in stored.values() if row.turn_id in ids)
+    return Plan(written=(), replaced=replaced, marked=_Marks((), kept).changes(), unchanged=0)
+
+
+class _Marks:
+    """What rows say of each other once a change is made."""
+
+    def __init__(self, changed: Sequence[Fresh], kept: Sequence[Stored]) -> None:
+        self._kept = kept
+        self._last = _last_segments(changed, kept)
+        own = [_kin_of(fresh.turn) for fresh in changed]
+        self._parents = {kin.parent for kin in own if kin.parent is not None}
+        self._names = {name for kin in own for name in (kin.turn_id, kin.root)}
+        self._family = Family([*own, *(_stored_kin(row, self._parents) for row in kept)])
+
+    def of_fresh(self, fresh: Fresh) -> Mark:
+        kin = _kin_of(fresh.turn)
+        flags = with_flags(fresh.turn.verdict.flags, self._family.flags(kin))
+        return Mark(kin.turn_id in self._last, flags)
+
+    def changes(self) -> tuple[tuple[Stored, Mark], ...]:
+        marks = ((row, Mark(row.turn_id in self._last, self._flags(row))) for row in self._kept)
+        return tuple((row, mark) for row, mark in marks if mark != Mark(row.last_segment, row.flags))
+
+    def _flags(self, row: Stored) -> tuple[str, ...]:
+        """The flags of a row that stays: only what the change bears on, for the rest of its family may not be here."""
+        relation = {Flag(flag) for flag in row.flags} & RELATION_FLAGS
+        if row.parent in self._names:
+            relation -= {Flag.ORPHAN}
+        if self._parents & {row.turn_id, row.root}:
+            lacks = self._family.lacks_usage_of_children(_stored_kin(row, self._parents))
+            relation = relation - {Flag.CHILD_USAGE_MISSING} | ({Flag.CHILD_USAGE_MISSING} if lacks else set())
+        return with_flags(row.flags, relation)
+
+
+def _kin_of(turn: ClassifiedTurn) -> Kin:
+    facts, verdict = turn.facts, turn.verdict
+    root = facts.root_turn_id or facts.turn_id
+    known = verdict.usage is not None and verdict.usage_complete
+    return Kin(facts.turn_id, root, facts.parent_turn_id, facts.children_expected, known)
+
+
+def _stored_kin(row: Stored, parents: Collection[str]) -> Kin:
+    """A stored row; what it expects is looked up only where a child of it has changed."""
+    expected = row.facts().children_expected if {row.turn_id, row.root} & set(parents) else ()
+    return Kin(row.turn_id, row.root, row.parent, expected, row.usage_known)
 
 
 def _by_id(incoming: Iterable[ClassifiedTurn]) -> dict[str, list[ClassifiedTurn]]:

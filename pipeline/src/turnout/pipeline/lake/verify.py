@@ -8,11 +8,13 @@ from typing import Any, Final
 import polars as pl
 
 from turnout.outcomes.classify import CLASSIFIER_VERSION
+from turnout.outcomes.verdict import Flag
 from turnout.pipeline.codec import decode_turn
 from turnout.pipeline.lake.delta import Table
 from turnout.pipeline.lake.files import DataFile, micros
 from turnout.pipeline.lake.parquet import complete
 from turnout.pipeline.lake.reading import NAMED, Reader
+from turnout.pipeline.lake.relations import RELATION_FLAGS, with_flags
 from turnout.pipeline.lake.store import Store
 from turnout.pipeline.rows import ClassifiedTurn, Row, classified, step_rows, tool_call_rows, turn_row
 from turnout.pipeline.schema import TABLES
@@ -124,6 +126,7 @@ def _made_again(row: Mapping[str, Any]) -> ClassifiedTurn:
 
 def _compare(row: Mapping[str, Any], made: Row, found: _Found) -> None:
     again = pl.DataFrame([made], schema=dict(TABLES["turns"]), orient="row").row(0, named=True)
+    again["flags"] = [*with_flags(again["flags"], {Flag(flag) for flag in row["flags"]} & RELATION_FLAGS)]
     wrong = [name for name in TABLES["turns"] if name not in _NOT_FROM_FACTS and again[name] != row[name]]
     if wrong:
         found.note("a turn says something else than its facts", _RECLASSIFY, [f"{row['turn_id']}: {', '.join(wrong)}"])

@@ -31,6 +31,10 @@ Reached = Callable[[str], None]
 """Told the name of each point of a change that is passed; tests die there."""
 
 
+NAMES: Final = ("turn_id", "root_turn_id", "parent_turn_id")
+"""The columns of `turns` that rows are found by."""
+
+
 @dataclass(frozen=True, slots=True)
 class Position:
     """Up to where a journal has been taken in; each journal counts for itself."""
@@ -100,9 +104,16 @@ class Writer:
         self.reached("turns committed")
 
     def _stored(self, turns: Iterable[ClassifiedTurn]) -> dict[str, Stored]:
-        ids = {turn.facts.turn_id for turn in turns}
-        roots = {turn.facts.root_turn_id for turn in turns if turn.facts.root_turn_id}
-        return stored_rows(self.tables.store, self.index, self.tables.turns.files(), ids | roots)
+        """What a write must look at: the turns as they are stored, their parents and the children of either."""
+        every = [turn.facts for turn in turns]
+        parents = {facts.parent_turn_id for facts in every if facts.parent_turn_id}
+        named = {name for facts in every for name in (facts.turn_id, facts.root_turn_id) if name}
+        keys = named.union(parents, *(facts.children_expected for facts in every))
+        files = self.tables.turns.files()
+        found = stored_rows(self.tables.store, self.index, files, keys)
+        started = (row.facts().children_expected for row in found.values() if {row.turn_id, row.root} & parents)
+        rest = set[str]().union(*started) - keys
+        return found | stored_rows(self.tables.store, self.index, files, rest) if rest else found
 
     def _taken(self, position: Position) -> bool:
         taken = self.tables.turns.transaction(position.journal)
@@ -115,7 +126,7 @@ class Writer:
         self, name: str, group: str, rows: pl.DataFrame, plan: Plan
     ) -> tuple[list[NewFile], tuple[DataFile, ...]]:
         """The files of new rows beside the rewritten ones, and the files that they stand in the place of."""
-        marks = {row.turn_id: last for row, last in plan.marked} if name == "turns" else {}
+        marks = {row.turn_id: mark for row, mark in plan.marked} if name == "turns" else {}
         places = {row.place for row in plan.replaced} | {row.place for row, _ in plan.marked if name == "turns"}
         files = self.tables[name].files()
         touched = at_places(files, self.tables.turns.files(), places) if places else ()
@@ -125,12 +136,14 @@ class Writer:
 
 
 def ids_of(rows: pl.DataFrame) -> set[str]:
-    """The turn ids and roots of rows of `turns`: what a group is found by."""
-    return {*rows["turn_id"], *rows["root_turn_id"]}
+    """What the group of some rows of `turns` is found by."""
+    return {name for column in NAMES for name in rows[column].drop_nulls()}
 
 
 def _turn_row(fresh: Fresh) -> Row:
-    return turn_row(fresh.turn) | {"last_segment": fresh.last_segment, "updated_at": fresh.changed_at // 1000}
+    row = turn_row(fresh.turn) | {"updated_at": fresh.changed_at // 1000}
+    mark = fresh.mark
+    return row if mark is None else row | {"last_segment": mark.last_segment, "flags": list(mark.flags)}
 
 
 def _frame(name: str, rows: Sequence[Row]) -> pl.DataFrame:

@@ -1,0 +1,97 @@
+"""Flags that only several turns together can set, whatever order they come in."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import polars as pl
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from turnout.outcomes.facts import TurnFacts
+from turnout.pipeline.lake import Lake
+from turnout.pipeline.rows import classified
+from turnout.pipeline.testing import NOON, Sketch, sketched
+
+Rows = Callable[[Lake, str], pl.DataFrame]
+
+
+def turn(turn_id: str, parent: str | None = None, children: Sequence[str] = (), *, usage: bool = True) -> TurnFacts:
+    facts = sketched(Sketch(turn_id=turn_id))
+    steps = facts.steps if usage else tuple(replace(step, usage=None) for step in facts.steps)
+    return replace(facts, parent_turn_id=parent, children_expected=tuple(children), steps=steps)
+
+
+CASES: dict[str, tuple[list[TurnFacts], dict[str, set[str]]]] = {
+    "a child whose parent is not there": ([turn("child", "parent")], {"child": {"orphan"}}),
+    "a child and its parent": ([turn("parent"), turn("child", "parent")], {"parent": set(), "child": set()}),
+    "a parent that is named by its root": (
+        [replace(turn("segment"), root_turn_id="root"), turn("child", "root")],
+        {"segment": set(), "child": set()},
+    ),
+    "an expected child that is not there": ([turn("parent", children=["child"])], {"parent": {"child_usage_missing"}}),
+    "an expected child that says what it used": (
+        [turn("parent", children=["child"]), turn("child", "parent")],
+        {"parent": set(), "child": set()},
+    ),
+    "a child that does not say what it used": (
+        [turn("parent"), turn("child", "parent", usage=False)],
+        {"parent": {"child_usage_missing"}, "child": {"usage_missing"}},
+    ),
+    "one of two children": (
+        [turn("parent", children=["one", "two"]), turn("one", "parent"), turn("grandchild", "one")],
+        {"parent": {"child_usage_missing"}, "one": set(), "grandchild": set()},
+    ),
+}
+
+
+def flags(lake: Lake, rows: Rows) -> dict[str, set[str]]:
+    return {turn_id: set(found) for turn_id, found in rows(lake, "turns").select("turn_id", "flags").rows()}
+
+
+@pytest.mark.parametrize(("turns", "expected"), CASES.values(), ids=CASES)
+def test_what_turns_say_of_each_other(
+    root: str, rows: Rows, turns: list[TurnFacts], expected: dict[str, set[str]]
+) -> None:
+    """Together in one write, and one by one in both orders."""
+    together = Lake.open(f"{root}-together")
+    together.write([classified(facts, NOON) for facts in turns])
+    assert flags(together, rows) == expected
+    for name, order in {"forwards": turns, "backwards": turns[::-1]}.items():
+        lake = Lake.open(f"{root}-{name}")
+        for facts in order:
+            lake.write([classified(facts, NOON)])
+        assert flags(lake, rows) == expected
+        assert list(lake.verify()) == []
+
+
+FAMILY = [
+    turn("a", children=["b", "c"]),
+    turn("b", "a", children=["d"]),
+    turn("c", "a", usage=False),
+    turn("d", "b"),
+    turn("e", "nobody"),
+    replace(turn("a2"), root_turn_id="a", started_at=NOON + 10),
+    turn("f", "a2"),
+]
+
+
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(order=st.permutations(range(len(FAMILY))))
+def test_the_order_in_which_a_family_comes_does_not_count(
+    tmp_path_factory: pytest.TempPathFactory, rows: Rows, order: list[int]
+) -> None:
+    """Each turn in a write of its own."""
+    lake = Lake.open(str(tmp_path_factory.mktemp("family") / "lake"))
+    for number in order:
+        lake.write([classified(FAMILY[number], NOON)])
+    assert flags(lake, rows) == {
+        "a": {"child_usage_missing"},
+        "a2": {"child_usage_missing"},
+        "b": set(),
+        "c": {"usage_missing"},
+        "d": set(),
+        "e": {"orphan"},
+        "f": set(),
+    }
+    assert lake.write([classified(facts, NOON) for facts in FAMILY]).unchanged == len(FAMILY)
