@@ -145,7 +145,7 @@ def test_tokens_say_who_may_write_what(tmp_path: Path, token: str, service: str,
 
 def test_a_port_in_use_is_one_sentence(door: Door) -> None:
     """A second server on the port is refused; ports are not shared in silence."""
-    with pytest.raises(ListenError, match="for gRPC"):
+    with pytest.raises(ListenError, match="for gRPC: got Address already in use"):
         GrpcListener(
             Intake(door.commit, Counters(clock=lambda: NOW), Memory(), Access(), lambda: NOW, lambda: 0),
             "127.0.0.1",

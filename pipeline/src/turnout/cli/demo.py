@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 
+from turnout.cli.dashboard import PORT
 from turnout.cli.processes import ending_on_signals
 from turnout.pipeline.errors import TurnoutError
 
@@ -21,12 +22,24 @@ LIVE_TURNS_ONCE = 60
 @click.option(
     "--lake", type=click.Path(file_okay=False, path_type=Path), help="Keep the lake here; must be new or empty."
 )
-@click.option("--port", default=8501, show_default=True, help="Port of the dashboards; another one where it is taken.")
 @click.option(
-    "--otlp-port", default=4318, show_default=True, help="Port of the receiver; another one where it is taken."
+    "--port", type=PORT, default=8501, show_default=True, help="Port of the dashboards; another one where it is taken."
+)
+@click.option(
+    "--otlp-port",
+    type=PORT,
+    default=4318,
+    show_default=True,
+    help="Port of the receiver; another one where it is taken.",
 )
 @click.option("--seed", default=20260105, show_default=True, help="The same seed draws the same turns.")
-@click.option("--scale", default=0.5, show_default=True, help="How many turns a day, against a busy team's.")
+@click.option(
+    "--scale",
+    type=click.FloatRange(0.01),
+    default=0.5,
+    show_default=True,
+    help="How many turns a day, against a busy team's.",
+)
 def command(*, once: bool, lake: Path | None, port: int, otlp_port: int, seed: int, scale: float) -> None:
     """Run agents, the receiver and the dashboards, to look around; Ctrl-C ends all.
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import click
 
+from turnout.cli.dashboard import PORT
 from turnout.cli.dashboard import start as start_dashboards
 from turnout.cli.processes import child
 from turnout.cli.serve import options, service_options, welcome
@@ -11,7 +12,9 @@ from turnout.cli.serve import options, service_options, welcome
 
 @click.command()
 @options
-@click.option("--dashboard-port", default=8501, show_default=True, help="Port of the dashboards on 127.0.0.1.")
+@click.option(
+    "--dashboard-port", type=PORT, default=8501, show_default=True, help="Port of the dashboards on 127.0.0.1."
+)
 def command(lake: str, dashboard_port: int, **given: Any) -> None:
     """Run the receiver and the dashboards over one lake, until Ctrl-C."""
     from turnout.pipeline.receive.service import Service

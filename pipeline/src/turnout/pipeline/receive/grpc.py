@@ -14,7 +14,7 @@ from google.rpc.status_pb2 import Status  # type: ignore[import-untyped]  # it p
 from turnout.pipeline.receive.access import Token
 from turnout.pipeline.receive.bodies import MAX_BODY_BYTES, Encoding, Signal
 from turnout.pipeline.receive.intake import Intake
-from turnout.pipeline.receive.listener import ListenError, Tls
+from turnout.pipeline.receive.listener import ListenError, Tls, bind
 from turnout.pipeline.receive.refusals import Refused, Why
 from turnout.pipeline.receive.responses import success_message
 
@@ -51,6 +51,8 @@ class GrpcListener:
         )
         for signal, service in SERVICES.items():
             self._server.add_generic_rpc_handlers((_handlers(intake, signal, service),))
+        # gRPC says why it cannot only in a log of its own.
+        bind(host, port, " for gRPC").close()
         self.host, self.port = host, self._bind(f"[{host}]:{port}" if ":" in host else f"{host}:{port}", tls)
 
     def start(self) -> None:

@@ -114,6 +114,18 @@ class _Server(Server):
 
 def _bound(host: str, port: int) -> socket.socket:
     _allow_many_connections()
+    listening = bind(host, port)
+    listening.listen(_BACKLOG)
+    listening.setblocking(False)  # noqa: FBT003 - the library names no keyword
+    return listening
+
+
+def bind(host: str, port: int, wire: str = "") -> socket.socket:
+    """A socket of one's own at an address; nobody is heard on it yet.
+
+    Raises:
+        ListenError: when another has it or this machine has no such address; ``wire`` says what it was for.
+    """
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         listening = socket.socket(family, kind, protocol)
@@ -121,10 +133,8 @@ def _bound(host: str, port: int) -> socket.socket:
         listening.bind(address)
     except OSError as error:
         raise ListenError(
-            f"cannot listen on {host}:{port}: got {error.strerror or error}, expected a free address of this machine; name another"
+            f"cannot listen on {host}:{port}{wire}: got {error.strerror or error}, expected a free address of this machine; name another"
         ) from error
-    listening.listen(_BACKLOG)
-    listening.setblocking(False)  # noqa: FBT003 - the library names no keyword
     return listening
 
 
