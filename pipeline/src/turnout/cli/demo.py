@@ -27,10 +27,10 @@ LIVE_TURNS_ONCE = 60
 )
 @click.option(
     "--otlp-port",
-    type=PORT,
+    type=click.IntRange(0, 65535),
     default=4318,
     show_default=True,
-    help="Port of the receiver; another one where it is taken.",
+    help="Port of the receiver; another one where it is taken, and for 0.",
 )
 @click.option("--seed", default=20260105, show_default=True, help="The same seed draws the same turns.")
 @click.option(
