@@ -9,14 +9,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from turnout.pipeline.cubes import CUBES
-from turnout.pipeline.lake.cubing import FOLDER, Cubing, path_of
+from turnout.pipeline.lake.cubing import FOLDER, CubeCounter, Cubing, path_of
 from turnout.pipeline.lake.parquet import NewFile, complete
 from turnout.pipeline.lake.pouring import Change, pour
 from turnout.pipeline.lake.store import FolderStore
 from turnout.pipeline.schema import TURNS
 from turnout.pipeline.testing import NOON
 
-ALWAYS = Cubing(rows=1, share=1)
 NOON_US = NOON // 1000
 
 times = st.lists(st.one_of(st.none(), st.integers(0, 9)), max_size=12)
@@ -58,7 +57,8 @@ def but_the_first(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def poured(store: FolderStore, sources: Sequence[str], chunk: int, change: Change = as_they_are) -> NewFile | None:
-    return pour(store, "turns", sources, "date=2026-01-05/out.parquet", "2026-01-05", change, ALWAYS, chunk)
+    counter = CubeCounter("turns", 1, Cubing(rows=1, share=1))
+    return pour(store, "turns", sources, "date=2026-01-05/out.parquet", "2026-01-05", change, counter, chunk)
 
 
 def read(store: FolderStore) -> pl.DataFrame:

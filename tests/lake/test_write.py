@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from turnout.outcomes.facts import Step, TurnFacts, Usage
 from turnout.outcomes.verdict import Outcome
 from turnout.pipeline.lake import Entry, Lake, Position, Written
+from turnout.pipeline.query import Warehouse
 from turnout.pipeline.rows import classified, step_rows, tool_call_rows
 from turnout.pipeline.schema import STEPS, TOOL_CALLS, TURNS
 from turnout.pipeline.testing import EXAMPLE, HOUR, NOON, SECOND, Sketch, sketched, stored
@@ -184,3 +186,13 @@ def test_order_splitting_and_doubling_of_writes_do_not_count(
     plain = Lake.open(str(tmp_path_factory.mktemp("plain") / "lake"))
     plain.write([classified(piece, NOON) for piece in PIECES])
     assert state(lake, rows) == state(plain, rows)
+
+
+def test_a_folder_named_like_a_pattern_is_a_folder(tmp_path: Path) -> None:
+    """Brackets and stars in the lake's path name nothing else: what was written is found, merged and verified."""
+    lake = Lake.open(str(tmp_path / "a[b]*" / "lake"))
+    turns = [stored(sketch) for sketch in EXAMPLE]
+    assert (lake.write(turns).new, lake.write(turns).unchanged) == (len(turns), len(turns))
+    lake.compact()
+    assert list(lake.verify()) == []
+    assert Warehouse(lake.root).sql("select count(*) as n from turn_segments").item() == len(turns)

@@ -34,6 +34,9 @@ VALUE_COLUMNS: Final = (
     markup.Column("shift", "Shift", "tight"),
     markup.Column("decision", "", "tight"),
 )
+_WHOLE: Final = 100
+"""From here on a number is shown without decimals."""
+
 MEASURES: Final = {"steps": "steps", "tokens": "tokens", "cost_usd": "cost, $", "seconds": "seconds"}
 
 
@@ -106,5 +109,7 @@ def _decision(*, decisive: bool) -> str:
 def _number(value: float | None, *, sign: bool = False) -> str:
     if value is None:
         return NOTHING
-    text = f"{value:+.3g}" if sign else f"{value:.3g}"
-    return f"{value:{'+' if sign else ''},.0f}".replace(",", "\N{THIN SPACE}") if abs(value) >= 100 else text  # noqa: PLR2004
+    plus = "+" if sign else ""
+    if abs(value) < _WHOLE:
+        return f"{value:{plus}.3g}"
+    return f"{value:{plus},.0f}".replace(",", "\N{THIN SPACE}")

@@ -65,7 +65,7 @@ def dollars(amount: float | None) -> str:
     if amount is None:
         return NOTHING
     size = abs(amount)
-    digits = 0 if size >= 1000 else 2 if size >= 1 or size == 0 else 3 if size >= 0.01 else 5  # noqa: PLR2004
+    digits = 0 if size >= 1000 else 2 if size >= 1 or size == 0 else 3 if size >= 0.01 else 5  # noqa: PLR2004 - three figures are enough
     return f"${amount:,.{digits}f}".replace(",", "\N{THIN SPACE}")
 
 

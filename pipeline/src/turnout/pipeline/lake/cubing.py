@@ -33,11 +33,20 @@ def path_of(cube: Cube, file: str) -> str:
 
 
 class CubeCounter:
-    """Counts the cubes of one file while its rows go by."""
+    """Counts the cubes of one file while its rows go by; of a small file none."""
 
-    def __init__(self, table: str) -> None:
+    def __init__(self, table: str, rows: int, worth: Cubing) -> None:
+        """Begin.
+
+        Args:
+            table: whose file.
+            rows: about how many there will be.
+            worth: when a cube is worth its file.
+        """
         self._rows = 0
-        self._counted: dict[Cube, list[pl.DataFrame]] = {cube: [] for cube in CUBES if cube.table == table}
+        self._worth = worth
+        cubes = [cube for cube in CUBES if cube.table == table and rows >= worth.rows]
+        self._counted: dict[Cube, list[pl.DataFrame]] = {cube: [] for cube in cubes}
 
     def add(self, frame: pl.DataFrame) -> None:
         """Count some of the rows."""
@@ -45,13 +54,11 @@ class CubeCounter:
         for cube, parts in self._counted.items():
             parts.append(cube.rows(frame))
 
-    def write(self, store: Store, path: str, worth: Cubing) -> None:
+    def write(self, store: Store, path: str) -> None:
         """Write the cubes of the file that is about to be committed, where they are worth it."""
-        if self._rows < worth.rows:
-            return
         for cube, parts in self._counted.items():
             whole = cube.together(parts)
-            if whole.height <= worth.share * self._rows:
+            if whole.height <= self._worth.share * self._rows:
                 buffer = io.BytesIO()
                 whole.write_parquet(buffer, compression="zstd", compression_level=1)
                 store.put(FOLDER, path_of(cube, path), buffer.getvalue())

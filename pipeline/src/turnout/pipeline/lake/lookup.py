@@ -49,7 +49,11 @@ def stored_rows(store: Store, index: IdIndex, files: Iterable[DataFile], keys: C
 def _matching(store: Store, place: Place, file: DataFile, keys: set[str]) -> dict[str, Stored]:
     wanted = pl.Series(list(keys), dtype=pl.String).implode()
     match = pl.any_horizontal(pl.col("turn_id", "root_turn_id", "parent_turn_id").is_in(wanted))
-    rows = pl.scan_parquet(store.local("turns", file.path), hive_partitioning=False).filter(match).select(_COLUMNS)
+    rows = (
+        pl.scan_parquet(store.local("turns", file.path), hive_partitioning=False, glob=False)
+        .filter(match)
+        .select(_COLUMNS)
+    )
     return {row["turn_id"]: _stored(place, row) for row in rows.collect().iter_rows(named=True)}
 
 

@@ -7,7 +7,7 @@ from typing import Any, Final, TypeAlias
 import polars as pl
 from polars.io.plugins import register_io_source
 
-from turnout.pipeline.lake.cubing import CubeCounter, Cubing
+from turnout.pipeline.lake.cubing import CubeCounter
 from turnout.pipeline.lake.parquet import ROW_GROUP, NewFile, describe, write_options
 from turnout.pipeline.lake.store import Store
 from turnout.pipeline.schema import TABLES
@@ -26,7 +26,7 @@ def pour(
     path: str,
     date: str,
     change: Change,
-    worth: Cubing,
+    counter: CubeCounter,
     chunk: int | None = None,
 ) -> NewFile | None:
     """Write the rows of files into one new file, with its cubes, ready to be committed; None where no row is left.
@@ -38,11 +38,10 @@ def pour(
         path: of the new file, within the table.
         date: that the file is of.
         change: what happens to the rows.
-        worth: when to make cubes.
+        counter: of its cubes.
         chunk: about how many rows are in memory at once; those of one row group where nothing is said.
     """
     local = [store.local(table, source) for source in sources]
-    counter = CubeCounter(table)
 
     def changed() -> Iterator[pl.DataFrame]:
         for frame in _in_order(table, local, chunk or ROW_GROUP[table]):
@@ -52,17 +51,24 @@ def pour(
 
     with store.writing(table, path) as target:
         _sink(table, changed, target)
-        written = pl.scan_parquet(target, hive_partitioning=False)
+        written = pl.scan_parquet(target, hive_partitioning=False, glob=False)
         new = describe(table, path, date, written, Path(target).stat().st_size)
-    counter.write(store, path, worth)
-    return new if new.file.rows else None
+    if not new.file.rows:
+        return None
+    counter.write(store, path)
+    return new
 
 
 def _in_order(table: str, paths: list[str], chunk: int) -> Iterator[pl.DataFrame]:
     """All rows, sorted by time, in frames of about so many; rows without a time come first."""
     column = ORDER[table]
     every = pl.scan_parquet(
-        paths, schema=_columns(table), hive_partitioning=False, missing_columns="insert", extra_columns="ignore"
+        paths,
+        schema=_columns(table),
+        hive_partitioning=False,
+        missing_columns="insert",
+        extra_columns="ignore",
+        glob=False,
     )
     times = every.select(column).collect()[column].drop_nulls().sort()
     cuts = times.gather_every(chunk).unique(maintain_order=True)[1:].to_list()

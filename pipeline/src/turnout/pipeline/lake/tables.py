@@ -63,16 +63,17 @@ class Tables:
         """Write new rows of one group, sorted by time, and their cubes, ready to be committed."""
         date, group = place
         path = name_of(date, group, self.namer())
-        counter = CubeCounter(name)
+        counter = CubeCounter(name, frame.height, self._cubing)
         counter.add(frame)
-        counter.write(self.store, path, self._cubing)
+        counter.write(self.store, path)
         return put(self.store, name, path, date, frame.sort(ORDER[name], maintain_order=True))
 
     def pour(self, name: str, place: Place, files: Sequence[DataFile], change: Change = _as_they_are) -> NewFile | None:
         """Write the rows of files anew as one file of one group, ready to be committed; None where no row is left."""
         date, group = place
         path = name_of(date, group, self.namer())
-        return pour(self.store, name, [file.path for file in files], path, date, change, self._cubing)
+        counter = CubeCounter(name, sum(file.rows for file in files), self._cubing)
+        return pour(self.store, name, [file.path for file in files], path, date, change, counter)
 
     def rewritten(
         self, name: str, files: Sequence[DataFile], gone: Collection[str], marks: Mapping[str, Mark]

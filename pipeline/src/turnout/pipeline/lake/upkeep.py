@@ -45,7 +45,7 @@ def merge(writer: Writer, places: Sequence[Place]) -> Merged:
             new[name] = poured
             writer.reached(f"{name} merged")
     new_turns = tables.store.local("turns", new["turns"].file.path)
-    ids = pl.read_parquet(new_turns, columns=[*NAMES], hive_partitioning=False)
+    ids = pl.read_parquet(new_turns, columns=[*NAMES], hive_partitioning=False, glob=False)
     writer.index.write(place, ids_of(ids))
     return Merged(len(places), old, new)
 
@@ -127,7 +127,7 @@ def _ids_where(tables: Tables, condition: pl.Expr, limit: int | None = None) -> 
     found: set[str] = set()
     for file in tables.turns.files():
         path = tables.store.local("turns", file.path)
-        rows = pl.scan_parquet(path, hive_partitioning=False).filter(condition).select("turn_id")
+        rows = pl.scan_parquet(path, hive_partitioning=False, glob=False).filter(condition).select("turn_id")
         found.update((rows if limit is None else rows.head(limit - len(found))).collect()["turn_id"])
         if limit is not None and len(found) >= limit:
             break

@@ -89,7 +89,7 @@ _RECLASSIFY: Final = "decide them again with `turnout lake reclassify`"
 def _rows(store: Store, name: str, file: DataFile, found: _Found) -> pl.DataFrame | None:
     """The rows of a file with every column of the schema; None where it cannot be read."""
     try:
-        frame = pl.read_parquet(store.local(name, file.path), hive_partitioning=False)
+        frame = pl.read_parquet(store.local(name, file.path), hive_partitioning=False, glob=False)
     except (OSError, pl.exceptions.PolarsError) as error:
         found.note(f"a file of {name} cannot be read", _REWRITE, [f"{file.path}: {error}"])
         return None
