@@ -80,18 +80,22 @@ def test_what_was_left_out_is_counted_with_its_reason(tmp_path: Path) -> None:
     counters = Counters(clock=lambda: NOON)
     counters.add(Count.UNRECOGNISED, 3, "some.scope")
     counters.add(Count.RECORDS_DROPPED, 1, "memory")
+    counters.add(Count.RECORDS_NOT_NEEDED, 7)
     counters.add(Count.SPANS_RECEIVED, 50)
     counters.heard({"shop": 50})
     counters.save(journal)
     examination = examine(Warehouse(lake.root), journal, NOW)
     assert [(one.by, one.what, one.reason, one.count) for one in examination.left_out] == [
         ("receiver", "records_dropped", "memory", 1),
+        ("receiver", "records_not_needed", "", 7),
         ("receiver", "unrecognised_records", "some.scope", 3),
         ("import", "damaged", "runs.jsonl", 2),
     ]
     assert examination.heard == (("shop", datetime.fromtimestamp(NOON // SECOND, UTC), 50),)
     broken = [finding.what for finding in examination.findings if finding.weight is Weight.BROKEN]
     assert broken == ["receiver left out 1: records dropped (memory)"]
+    fine = [finding.what for finding in examination.findings if finding.weight is Weight.FINE]
+    assert "receiver left out 7: records not needed" in fine
 
 
 def test_the_command_says_the_same_in_words_and_as_json(tmp_path: Path) -> None:

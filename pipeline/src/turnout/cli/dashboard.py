@@ -1,16 +1,20 @@
 """``turnout dashboard``: start the pages over a lake, as a process of their own."""
 
 import os
+import shlex
 import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from types import FrameType
 
 import click
 
 from turnout.cli import options
+from turnout.cli.processes import child
 from turnout.pipeline.errors import TurnoutError
 
 PORT = click.IntRange(1, 65535)
@@ -37,6 +41,21 @@ def start(lake: str, port: int) -> "subprocess.Popen[bytes]":
         return subprocess.Popen(arguments, env=environment)  # noqa: S603 - our own interpreter, our own module
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+
+@contextmanager
+def dashboards(lake: str, port: int) -> Generator[None]:
+    """Run the pages beside a block; when they end before it, whoever reads the terminal is told and the block goes on."""
+
+    def ended(status: int) -> None:
+        click.echo(
+            f"turnout: the dashboards ended by themselves, with exit status {status}; the rest goes on;"
+            f" start them again with: turnout dashboard --lake {shlex.quote(lake)} --port {port}",
+            err=True,
+        )
+
+    with child(start(lake, port), ended):
+        yield
 
 
 def _must_be_free(port: int) -> None:

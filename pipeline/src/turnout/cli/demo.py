@@ -87,12 +87,11 @@ def _lake(kept: Path | None) -> Generator[Path]:
 
 @contextmanager
 def _dashboards(root: str, port: int) -> Generator[str]:
-    from turnout.cli.dashboard import start
-    from turnout.cli.processes import child
+    from turnout.cli.dashboard import dashboards
     from turnout.demo.run import free_port
 
     chosen = free_port(port) or _any_port()
-    with child(start(root, chosen)):
+    with dashboards(root, chosen):
         yield f"http://127.0.0.1:{chosen}"
 
 

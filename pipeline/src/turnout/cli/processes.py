@@ -2,7 +2,8 @@
 
 import signal
 import subprocess
-from collections.abc import Generator
+import threading
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from types import FrameType
 
@@ -27,11 +28,27 @@ def ending_on_signals() -> Generator[None]:
 
 
 @contextmanager
-def child(process: "subprocess.Popen[bytes]") -> Generator["subprocess.Popen[bytes]"]:
-    """End a child process with the block: asked first, then made to."""
+def child(
+    process: "subprocess.Popen[bytes]", on_early_end: Callable[[int], None] | None = None
+) -> Generator["subprocess.Popen[bytes]"]:
+    """End a child process with the block: asked first, then made to.
+
+    Args:
+        process: the child.
+        on_early_end: told the exit status, from a thread of its own, when the child ends while the block still runs.
+    """
+    leaving = threading.Event()
+
+    def watch() -> None:
+        status = process.wait()
+        if on_early_end is not None and not leaving.is_set():
+            on_early_end(status)
+
+    threading.Thread(target=watch, name="watch-child", daemon=True).start()
     try:
         yield process
     finally:
+        leaving.set()
         process.terminate()
         try:
             process.wait(GRACE_SECONDS)

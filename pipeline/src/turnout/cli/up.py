@@ -4,9 +4,7 @@ from typing import Any
 
 import click
 
-from turnout.cli.dashboard import PORT
-from turnout.cli.dashboard import start as start_dashboards
-from turnout.cli.processes import child
+from turnout.cli.dashboard import PORT, dashboards
 from turnout.cli.serve import options, service_options, welcome
 
 
@@ -25,5 +23,5 @@ def command(lake: str, dashboard_port: int, **given: Any) -> None:
         click.echo(f"turnout: {welcome(service)}", err=True)
         click.echo(f"turnout: dashboards on http://127.0.0.1:{dashboard_port}", err=True)
 
-    with child(start_dashboards(lake, dashboard_port)):
+    with dashboards(lake, dashboard_port):
         service.run(started)

@@ -17,7 +17,13 @@ from turnout.pipeline.receive.counters import Count, Snapshot, read_status
 
 _SILENT: Final = timedelta(hours=1)
 _LOW: Final = 0.9
-_LEFT_OUT: Final = (Count.REQUESTS_REFUSED, Count.RECORDS_DROPPED, Count.DAMAGED, Count.UNRECOGNISED)
+_LEFT_OUT: Final = (
+    Count.REQUESTS_REFUSED,
+    Count.RECORDS_DROPPED,
+    Count.RECORDS_NOT_NEEDED,
+    Count.DAMAGED,
+    Count.UNRECOGNISED,
+)
 
 
 class Weight(StrEnum):
@@ -26,6 +32,13 @@ class Weight(StrEnum):
     BROKEN = "broken"
     WATCH = "watch"
     FINE = "fine"
+
+
+_LEFT_OUT_WEIGHT: Final[dict[str, Weight]] = {
+    Count.RECORDS_DROPPED: Weight.BROKEN,
+    # Spans of HTTP clients, frameworks' own and the like: no dialect takes a fact from them.
+    Count.RECORDS_NOT_NEEDED: Weight.FINE,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +173,7 @@ def _on_unknown(unknown: pl.DataFrame) -> Iterator[Finding]:
 def _on_left_out(left_out: Iterable[LeftOut]) -> Iterator[Finding]:
     for one in left_out:
         yield Finding(
-            Weight.BROKEN if one.what == Count.RECORDS_DROPPED else Weight.WATCH,
+            _LEFT_OUT_WEIGHT.get(one.what, Weight.WATCH),
             f"{one.by} left out {one.count}: {one.what.replace('_', ' ')}{f' ({one.reason})' if one.reason else ''}",
             "",
         )

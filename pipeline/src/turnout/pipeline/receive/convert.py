@@ -165,7 +165,7 @@ class Converter:
 
     def _count_passed_over(self) -> None:
         assembler = self._assembler
-        self.counters.add(Count.RECORDS_DROPPED, assembler.irrelevant, "not needed by its dialect")
+        self.counters.add(Count.RECORDS_NOT_NEEDED, assembler.irrelevant)
         self.counters.add(Count.DAMAGED, assembler.failed, "group that no dialect could read")
         for scope, count in assembler.unrecognised.items():
             self.counters.add(Count.UNRECOGNISED, count, scope)

@@ -36,6 +36,7 @@ class Count(StrEnum):
     REQUESTS_CONVERTED = "requests_converted"
     RECORDS_CONVERTED = "records_converted"
     RECORDS_DROPPED = "records_dropped"
+    RECORDS_NOT_NEEDED = "records_not_needed"
     DAMAGED = "damaged"
     TURNS_WRITTEN = "turns_written"
     TURNS_REPLACED = "turns_replaced"
