@@ -1,11 +1,18 @@
 """The seam: retries, overflow recovery, and what a request costs."""
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from turnout.outcomes.decide import BudgetReason, Finish, Terminate
-from turnout.outcomes.facts import Limits, Usage
+import pytest
+
+from turnout.instrumentation.recorder import Recorder
+from turnout.instrumentation.testing import MemorySink
+from turnout.outcomes.classify import classify
+from turnout.outcomes.decide import BudgetReason, Finish, StopReason, StopRequest, Terminate
+from turnout.outcomes.facts import Limits, StopMode, Usage
+from turnout.outcomes.verdict import Flag, Outcome
 from turnout.runtime.messages import Message, UserMessage
 from turnout.runtime.request import RetryPolicy
 from turnout.runtime.scripted import (
@@ -17,6 +24,7 @@ from turnout.runtime.scripted import (
     Scripted,
     ScriptedCall,
 )
+from turnout.runtime.turn import Turn
 
 if TYPE_CHECKING:
     from tests.runtime.conftest import Stage
@@ -36,6 +44,36 @@ class TestRequests:
         waits = [(end.at or 0) - step.started_at for end in step.attempt_ends]
         assert [wait / 1e9 for wait in waits] == [0, 5, 9]
         assert (step.attempts, [end.status for end in step.attempt_ends]) == (4, [429, 503, 503])
+
+    def test_the_record_knows_when_each_request_ended(self, stage: "Stage") -> None:
+        """The end of a failed request is its own, not the moment at which the next one goes out."""
+        sink = MemorySink()
+        recorder = Recorder(sink, clock=stage.clock.now)
+        script: list[Scripted] = [Rejects(status=429, retry_after=7, seconds=1), Rejects(status=503, seconds=2), SAY]
+        result = stage.play(script, recorder=recorder)
+        [kept], [told] = result.facts.steps, sink.turns[0].steps
+        assert (told.attempts, told.attempt_ends) == (kept.attempts, kept.attempt_ends)
+        started = told.started_at or 0
+        assert [((end.at or 0) - started) / 1e9 for end in told.attempt_ends] == [1, 10]
+
+    @pytest.mark.parametrize("mode", StopMode)
+    def test_a_request_that_failed_before_a_stop_is_on_record(self, stage: "Stage", mode: StopMode) -> None:
+        """The wait for the next one is cut, and no next one was made."""
+        sink = MemorySink()
+
+        async def stop(turn: Turn) -> None:
+            await asyncio.sleep(3)
+            turn.stop(StopRequest(mode, StopReason.USER_STOP))
+
+        script: list[Scripted] = [Rejects(status=429, retry_after=9, seconds=1)]
+        recorder = Recorder(sink, clock=stage.clock.now)
+        result = stage.play(script, during=stop, recorder=recorder)
+        for facts in (result.facts, sink.turns[0]):
+            [step] = facts.steps
+            [end] = step.attempt_ends
+            assert (step.attempts, step.aborted, step.error) == (1, True, None)
+            assert (end.reason, end.status, ((end.at or 0) - (step.started_at or 0)) / 1e9) == ("rate_limit", 429, 1)
+            assert (classify(facts).outcome, classify(facts).flags) == (Outcome.STOPPED, (Flag.USAGE_MISSING,))
 
     def test_what_a_person_has_seen_is_not_tried_again(self, stage: "Stage") -> None:
         """A stream that broke off after words would say them twice."""

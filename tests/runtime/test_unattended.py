@@ -5,10 +5,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from turnout.instrumentation.recorder import Recorder
+from turnout.instrumentation.testing import MemorySink
 from turnout.outcomes.classify import classify
 from turnout.outcomes.decide import BudgetReason, Finish, StopReason, Terminate
-from turnout.outcomes.facts import Limits, Usage
-from turnout.outcomes.verdict import Outcome
+from turnout.outcomes.facts import Layer, Limits, Usage
+from turnout.outcomes.verdict import Flag, Outcome
 from turnout.runtime.agent import Agent, TurnTask
 from turnout.runtime.messages import Origin, UserMessage
 from turnout.runtime.scripted import CallsTools, RunsOut, Says, Scripted, ScriptedCall, ScriptedModel
@@ -38,6 +40,7 @@ class Office:
     def __init__(self, policy: Policy, script: list[Scripted], limits: Limits | None = None) -> None:
         self.store = MemoryStore()
         self.alerts: list[TurnResult] = []
+        self.sink = MemorySink()
         clock = VirtualClock(0)
         self.model = ScriptedModel(script, clock=clock)
         turn_ids: Iterator[str] = iter(["t2", "t3", "t4", "t5"])
@@ -50,6 +53,7 @@ class Office:
                 turn_ids=turn_ids,
                 alert=self.alerts.append,
                 store=self.store,
+                recorder=Recorder(self.sink, clock=clock.now),
                 clock=clock,
             )
 
@@ -60,6 +64,10 @@ class Office:
         segments = [self.store.segment(result.facts.turn_id) for result in self.chain.results]
         return [segment.disposition for segment in segments if segment is not None]
 
+    def told(self) -> list[str | None]:
+        """What telemetry says of the turns whose budget was spent."""
+        return [claim.status for turn in self.sink.turns for claim in turn.claims if claim.by is Layer.HOST]
+
 
 def test_a_task_that_ends_needs_no_policy() -> None:
     """Its turn stands as unattended, and nothing follows."""
@@ -67,7 +75,7 @@ def test_a_task_that_ends_needs_no_policy() -> None:
     assert (office.chain.disposition, office.reasons) == (Disposition.ENDED, [Finish.END_TURN])
     assert office.chain.results[0].facts.attended is False
     assert classify(office.chain.results[0].facts).can_continue is False
-    assert office.dispositions() == ["ended"]
+    assert (office.dispositions(), office.told()) == (["ended"], [])
 
 
 @pytest.mark.parametrize(
@@ -80,6 +88,20 @@ def test_a_spent_budget_fails_or_alerts(policy: Policy, disposition: Disposition
     office = Office(policy, [CALL, CALL])
     assert (office.chain.disposition, len(office.alerts)) == (disposition, alerts)
     assert (office.reasons, office.dispositions()) == ([BudgetReason.STEP_LIMIT], [disposition])
+    assert office.told() == [disposition]
+
+
+def test_what_the_policy_did_is_in_telemetry() -> None:
+    """Beside the loop's own word, with the same reason, as what became known after the end; the verdict stays what it was."""
+    office = Office(ContinueWithin(1, Limits(steps=20), AlertSomebody()), [CALL] * 4)
+    assert office.told() == ["continued", "alerted"]
+    assert [len(office.sink.ended), len(office.sink.late)] == [2, 2]
+    for turn, result in zip(office.sink.turns, office.chain.results, strict=True):
+        said = [(claim.by, claim.reason, claim.status) for claim in turn.claims]
+        assert said == [(claim.by, claim.reason, claim.status) for claim in result.facts.claims]
+    ends = [(verdict.outcome, verdict.flags, verdict.conflicts) for verdict in office.sink.verdicts]
+    assert ends == [(Outcome.BUDGET, ends[0][1], ())] * 2
+    assert Flag.TERMINAL_AFTER_TERMINAL not in ends[0][1]
 
 
 def test_it_goes_on_by_itself() -> None:

@@ -343,6 +343,7 @@ def play(
     limits: Limits | None = None,
     messages: tuple[Message, ...] = (UserMessage("Do it."),),
     serving: bool = True,
+    forced_final: bool = False,
     **options: Any,
 ) -> Played:
     """Take a whole turn against the server, or against a port where none is any more."""
@@ -355,6 +356,7 @@ def play(
             tools=(Tool(name="read", run=_read, description="Read a file.", mutating=False),),
             max_output_tokens=1000,
             retry=RetryPolicy(first_wait_seconds=0.01),
+            forced_final=forced_final,
         )
         turn = start_turn(agent, TurnTask(turn_id="t", messages=messages, limits=limits or Limits()))
         beside = asyncio.ensure_future(during(turn, server)) if during is not None else None

@@ -249,6 +249,15 @@ def test_what_is_asked_for(play: "Play", sdk: Any) -> None:
         assert request["tools"] == [{"name": "read", "description": "Read a file.", "input_schema": parameters}]
 
 
+def test_a_forced_answer_keeps_the_tools_and_forbids_them(play: "Play", sdk: Any) -> None:
+    """A conversation with calls in it needs their tools; the provider is told to call none."""
+    played = play(sdk, [sdk.calls(), sdk.answer()], limits=Limits(steps=2), forced_final=True)
+    first, last = played.server.requests
+    assert ("tool_choice" in first, first["tools"]) == (False, last["tools"])
+    assert last["tool_choice"] == {"openai": "none", "anthropic": {"type": "none"}}[sdk.provider]
+    assert played.result.decision.reason == "step_limit"
+
+
 def test_tool_results_and_a_message_share_a_turn(play: "Play", anthropic_wire: "Anthropic") -> None:
     """Anthropic wants the two roles in turns: what a person says after results stands with them."""
     history: tuple[Message, ...] = (

@@ -10,7 +10,7 @@ from turnout.instrumentation.sink import Place
 from turnout.instrumentation.state import CallState, StepState, TurnState
 from turnout.instrumentation.texts import text
 from turnout.instrumentation.tools import ToolHandle
-from turnout.outcomes.facts import AttemptEnd, Output, Refusal, Step, StepError, ToolStatus, Usage
+from turnout.outcomes.facts import AttemptEnd, Instant, Output, Refusal, Step, StepError, ToolStatus, Usage
 
 
 class StepHandle(Block):
@@ -125,12 +125,27 @@ class StepHandle(Block):
         self._turn.changed()
 
     @guarded
-    def attempt(self, *, reason: str | None = None, status: int | None = None) -> None:
-        """Record that a request for this step ended without an answer and is made again."""
-        end = values_of(AttemptEnd(reason=text(reason), status=status, at=self._turn.recorder.now()))
+    def attempt(
+        self,
+        *,
+        reason: str | None = None,
+        status: int | None = None,
+        at: Instant | None = None,
+        again: bool = True,
+    ) -> None:
+        """Record that a request for this step ended without an answer.
+
+        Args:
+            reason: the error's type, or the provider's finish value.
+            status: the HTTP status.
+            at: when it ended; now where that is not given.
+            again: another request is made for the step.
+        """
+        ended = at if at is not None else self._turn.recorder.now()
+        end = values_of(AttemptEnd(reason=text(reason), status=status, at=ended))
         values = self._step.values
         values["attempt_ends"] = [*values.get("attempt_ends", ()), end]
-        values["attempts"] = len(values["attempt_ends"]) + 1
+        values["attempts"] = len(values["attempt_ends"]) + again
         self._turn.changed()
 
     def tool_call(

@@ -84,6 +84,11 @@ def vetoed(finish: Finish) -> Demand:
     return Steering(finish) if finish is Finish.LENGTH else FinishVeto()
 
 
+def unanswered(finish: Finish, *, allowed: bool) -> bool:
+    """Whether an answer that was forced by disabling the tools leaves open what they were wanted for: only a hook can say that it does not."""
+    return finish in (Finish.END_TURN, Finish.UNKNOWN) and not allowed
+
+
 def consults(finish: Finish) -> bool:
     """Whether there is an answer that hooks can be asked about; a request that failed or did not fit gave none."""
     return finish not in (Finish.ERROR, Finish.CONTEXT_OVERFLOW)

@@ -17,7 +17,11 @@ Price: TypeAlias = Callable[[Usage], float | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agent:
-    """A model with its tools and manners."""
+    """A model with its tools and manners.
+
+    With ``forced_final`` the last step that a step limit allows is asked for an answer without tools, which is recorded as forced: unless
+    a finish hook allows that answer, the turn ends by its budget, since nobody knows what the model would have called.
+    """
 
     name: str
     model: Model
@@ -29,6 +33,7 @@ class Agent:
     retry: RetryPolicy = field(default_factory=RetryPolicy)
     compact: Compactor | None = None
     price: Price | None = None
+    forced_final: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

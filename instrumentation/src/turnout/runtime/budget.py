@@ -21,6 +21,11 @@ def spent(limits: Limits, facts: TurnFacts, now: Instant) -> BudgetSpent | None:
     return None
 
 
+def is_last_step(limits: Limits, facts: TurnFacts) -> bool:
+    """Whether the next step is the last one that the limit allows."""
+    return limits.steps is not None and limits.steps - _steps(facts) == 1
+
+
 def calls_left(limits: Limits, facts: TurnFacts) -> int | None:
     """How many more tool calls may run; None without such a limit."""
     if limits.tool_calls is None:
@@ -30,11 +35,15 @@ def calls_left(limits: Limits, facts: TurnFacts) -> int | None:
 
 def _used(facts: TurnFacts, now: Instant) -> Iterator[tuple[BudgetKind, float]]:
     """What is counted, as the classifier counts it: a request that failed or was cut is no charged step."""
-    yield BudgetKind.STEPS, sum(1 for step in facts.steps if step.finish_reason or step.raw_finish_reason)
+    yield BudgetKind.STEPS, _steps(facts)
     yield BudgetKind.TOOL_CALLS, _calls(facts)
     yield BudgetKind.TOKENS, total_tokens(usage_of(facts).usage) or 0
     yield BudgetKind.TIME, 0.0 if facts.started_at is None else (now - facts.started_at) / _NANOS
     yield BudgetKind.COST, sum(step.cost_usd or 0.0 for step in facts.steps)
+
+
+def _steps(facts: TurnFacts) -> int:
+    return sum(1 for step in facts.steps if step.finish_reason or step.raw_finish_reason)
 
 
 def _calls(facts: TurnFacts) -> int:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from turnout.outcomes.decide import Finish
 from turnout.outcomes.facts import CheckVerdict
-from turnout.runtime.messages import Message
+from turnout.runtime.messages import Message, Origin, UserMessage
 from turnout.runtime.race import Finished, race_abort
 from turnout.runtime.stop import StopLatch
 
@@ -57,6 +57,25 @@ class Checked:
     verdict: CheckVerdict
     why: str | None = None
     feedback: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Consulted:
+    """What all hooks together said of one candidate."""
+
+    feedback: tuple[str, ...] = ()
+    allowed: bool = False
+
+    def message(self) -> UserMessage | None:
+        """What the model reads next, where a hook vetoed."""
+        return UserMessage("\n\n".join(self.feedback), Origin.FEEDBACK) if self.feedback else None
+
+
+def together(checks: Sequence[Checked]) -> Consulted:
+    """One veto outweighs every allow, and a skipped check allows nothing."""
+    feedback = tuple(check.feedback for check in checks if check.feedback is not None)
+    verdicts = {check.verdict for check in checks}
+    return Consulted(feedback, CheckVerdict.ALLOW in verdicts and CheckVerdict.VETO not in verdicts)
 
 
 async def consult(hook: FinishHook, candidate: Candidate, stop: StopLatch) -> Checked:

@@ -52,11 +52,19 @@ class TurnLog:
         """What is known of the turn now."""
         return replace(self._facts, steps=tuple(step.facts for step in self._steps))
 
-    def step(self, *, model: str, provider: str, api: str | None, max_output_tokens: int | None) -> "StepLog":
+    def step(
+        self, *, model: str, provider: str, api: str | None, max_output_tokens: int | None, forced_final: bool | None
+    ) -> "StepLog":
         """A step begins: its first request goes out now."""
         if self._steps:
             self._steps[-1].close()
-        record = self._record.step(model=model, provider=provider, api=api, max_output_tokens=max_output_tokens)
+        record = self._record.step(
+            model=model,
+            provider=provider,
+            api=api,
+            max_output_tokens=max_output_tokens,
+            forced_final=forced_final,
+        )
         facts = Step(
             index=len(self._steps) + 1,
             provider=provider,
@@ -64,6 +72,7 @@ class TurnLog:
             model=model,
             started_at=self._clock.now(),
             max_output_tokens=max_output_tokens,
+            forced_final=forced_final,
         )
         step = StepLog(facts, self._clock, record, self.tell)
         self._steps.append(step)
@@ -99,6 +108,13 @@ class TurnLog:
         claim = Claim(by=Layer.RUNTIME, reason=reason, status=status, at=now, seq=self._next())
         self._keep(claims=(*self._facts.claims, claim), ended_at=now, open=False)
 
+    def disposed(self, disposition: str) -> None:
+        """What became of a turn that its budget ended: the host's word beside the loop's, with the reason that was decided."""
+        reason = self._facts.claims[-1].reason
+        self._record.claim(Layer.HOST, reason, status=disposition)
+        claim = Claim(by=Layer.HOST, reason=reason, status=disposition, at=self._clock.now(), seq=self._next())
+        self._keep(claims=(*self._facts.claims, claim))
+
     def current(self) -> TurnRecord:
         """The record, to be the current one while the turn runs."""
         return self._record
@@ -130,6 +146,7 @@ class StepLog:
         self._record = record
         self._tell = tell
         self._calls: list[CallLog] = []
+        self._told = 0
         self._made: tuple[tuple[Step, tuple[ToolCall, ...]], Step] | None = None
 
     @property
@@ -140,19 +157,28 @@ class StepLog:
             self._made = (parts, replace(self._facts, tool_calls=parts[1]))
         return self._made[1]
 
+    @property
+    def forced(self) -> bool:
+        """Whether the step had to answer without tools."""
+        return self._facts.forced_final is True
+
     def retried(self, failed: Attempt) -> None:
         """A request ended without an answer, and another one goes out for the same step."""
         end = attempt_end(failed)
-        self._record.attempt(reason=end.reason, status=end.status)
+        self._told += 1
+        self._record.attempt(reason=end.reason, status=end.status, at=end.at)
 
     def settled(self, attempt: Attempt) -> None:
         """The request came to its end, whichever it was."""
         facts = attempt.facts
+        for end in facts.attempt_ends[self._told :]:  # a request that failed, and a stop kept the next one back
+            self._record.attempt(reason=end.reason, status=end.status, at=end.at, again=False)
         self._facts = replace(
             facts,
             index=self._facts.index,
             started_at=self._facts.started_at,
             max_output_tokens=self._facts.max_output_tokens,
+            forced_final=self._facts.forced_final,
             tool_calls=(),
         )
         _record_answer(self._record, facts)

@@ -24,15 +24,15 @@ from turnout.outcomes.decide import (
     spent_stop,
 )
 from turnout.outcomes.facts import Instant, Requester, Step, StepError, StopMode, ToolStatus
-from turnout.outcomes.step_end import ANSWERED, BROKEN, closes, consults, stands, step_finish, vetoed
+from turnout.outcomes.step_end import ANSWERED, BROKEN, closes, consults, stands, step_finish, unanswered, vetoed
 from turnout.outcomes.verdict import BudgetKind
 from turnout.runtime.agent import Agent, Price, TurnTask
-from turnout.runtime.budget import calls_left, spent
+from turnout.runtime.budget import calls_left, is_last_step, spent
 from turnout.runtime.calls import Calls
 from turnout.runtime.clock import Clock
-from turnout.runtime.hooks import Candidate, consult
+from turnout.runtime.hooks import Candidate, Checked, Consulted, consult, together
 from turnout.runtime.log import StepLog, TurnLog
-from turnout.runtime.messages import CallRequest, Message, Origin, ToolMessage, UserMessage, whole
+from turnout.runtime.messages import CallRequest, Message, ToolMessage, whole
 from turnout.runtime.model import ModelError, ModelRequest
 from turnout.runtime.request import Asking, Seam
 from turnout.runtime.settle import Attempt
@@ -118,7 +118,8 @@ class Loop:
     async def _worked(self, attempt: Attempt, step: StepLog) -> StepFacts:
         """The step left work: run its calls, or go on where the provider only paused."""
         requests = attempt.message.calls
-        ends = await self.calls.run(requests, step, calls_left(self.task.limits, self.log.facts))
+        left = 0 if step.forced else calls_left(self.task.limits, self.log.facts)
+        ends = await self.calls.run(requests, step, left)
         self.messages += [
             ToolMessage(request.id, end.content, is_error=end.status is not ToolStatus.OK)
             for request, end in zip(requests, ends, strict=True)
@@ -134,11 +135,13 @@ class Loop:
 
     async def _finished(self, finish: Finish, attempt: Attempt) -> StepFacts:
         """The provider ended the step: every hook has its say, whatever the budget."""
-        feedback = await self._feedback(finish, attempt.message.text)
+        said = await self._consulted(finish, attempt.message.text)
         if closes(finish):
             return self._standing() or StepFacts(None, FinishCandidate(finish), self._constraint())
-        demands = [vetoed(finish)] if feedback else []
-        self.messages += feedback
+        demands = [vetoed(finish)] if said.feedback else []
+        if self._step is not None and self._step.forced and unanswered(finish, allowed=said.allowed):
+            demands.append(ToolCalls())
+        self.messages += [message] if (message := said.message()) is not None else []
         if self.controls.inbox.waiting:
             demands.append(Steering(finish))
         return StepFacts(None, select_demand(demands, finish), self._constraint())
@@ -147,17 +150,16 @@ class Loop:
         stops = self.log.facts.stop_requests
         return any(s.mode is StopMode.IMMEDIATE and (s.at or 0) < (instant or 0) for s in stops)
 
-    async def _feedback(self, finish: Finish, text: str) -> list[UserMessage]:
-        """What the hooks that veto say, as the message that the model reads next."""
+    async def _consulted(self, finish: Finish, text: str) -> Consulted:
+        """What the finish hooks say, each asked once."""
         if not consults(finish):
-            return []
+            return Consulted()
         candidate = Candidate(self.task.turn_id, finish, text, tuple(self.messages), self.reader)
-        said: list[str] = []
+        checks: list[Checked] = []
         for hook in self.agent.finish_hooks:
-            checked = await consult(hook, candidate, self.controls.stop)
-            self.log.finish_check(checked.verdict, checked.by, checked.why)
-            said += [checked.feedback] if checked.feedback is not None else []
-        return [UserMessage("\n\n".join(said), Origin.FEEDBACK)] if said else []
+            checks.append(await consult(hook, candidate, self.controls.stop))
+            self.log.finish_check(checks[-1].verdict, checks[-1].by, checks[-1].why)
+        return together(checks)
 
     def _yielded(self, requests: Sequence[CallRequest], ends: Sequence[CallEnd]) -> TurnYield | None:
         for request, end in zip(requests, ends, strict=True):
@@ -177,7 +179,12 @@ class Loop:
             instructions=self.agent.instructions,
             tools=tuple(tool.spec for tool in self.agent.tools),
             max_output_tokens=self.agent.max_output_tokens,
+            may_call=not self._forces(),
         )
+
+    def _forces(self) -> bool:
+        """Whether the coming step is the one that must answer."""
+        return self.agent.forced_final and bool(self.agent.tools) and is_last_step(self.task.limits, self.log.facts)
 
     def _opened(self) -> None:
         model = self.agent.model
@@ -186,6 +193,7 @@ class Loop:
             provider=model.provider,
             api=model.api,
             max_output_tokens=self.agent.max_output_tokens,
+            forced_final=self._forces() or None,
         )
 
     def _retried(self, failed: Attempt) -> None:

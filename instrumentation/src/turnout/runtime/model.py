@@ -24,12 +24,13 @@ class ToolSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelRequest:
-    """One request."""
+    """One request; without ``may_call`` the tools are there to be read about and not to be called."""
 
     messages: tuple[Message, ...]
     instructions: str | None = None
     tools: tuple[ToolSpec, ...] = ()
     max_output_tokens: int | None = None
+    may_call: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from turnout.outcomes.facts import (
     CheckVerdict,
+    Instant,
     Layer,
     Limits,
     Output,
@@ -52,8 +53,10 @@ class StepRecord(Protocol):
         """Record what the provider answered."""
         ...
 
-    def attempt(self, *, reason: str | None = None, status: int | None = None) -> None:
-        """Record that a request ended without an answer and the step is tried again."""
+    def attempt(
+        self, *, reason: str | None = None, status: int | None = None, at: Instant | None = None, again: bool = True
+    ) -> None:
+        """Record that a request ended, ``at`` an instant, without an answer, and whether the step is tried again."""
         ...
 
     def failed(self, error: StepError) -> None:
@@ -99,6 +102,7 @@ class TurnRecord(Protocol):
         provider: str | None = None,
         api: str | None = None,
         max_output_tokens: int | None = None,
+        forced_final: bool | None = None,
     ) -> StepRecord:
         """Open the record of the next step."""
         ...

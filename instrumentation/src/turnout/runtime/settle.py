@@ -159,7 +159,9 @@ def of_several(attempts: Sequence[Attempt]) -> Attempt:
 def cut_between(attempts: Sequence[Attempt], now: Instant) -> Attempt:
     """The step whose next request a stop kept back: it was cut, and its last failure did not end it."""
     whole = of_several(attempts)
-    return replace(whole, facts=replace(whole.facts, aborted=True, error=None, ended_at=now))
+    ends = tuple(map(attempt_end, attempts))
+    facts = replace(whole.facts, attempts=len(attempts), attempt_ends=ends, aborted=True, error=None, ended_at=now)
+    return replace(whole, facts=facts)
 
 
 def _streamed(call: CallRequest) -> ToolCall:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from turnout.outcomes.decide import Fail, StopRequest, Terminate
 from turnout.outcomes.facts import Requester, TurnFacts
@@ -36,6 +36,11 @@ class TurnResult:
     log: TurnLog
     """Where what becomes known after the end is told."""
     works: tuple[asyncio.Task[None], ...]
+
+    def disposed(self, disposition: str) -> "TurnResult":
+        """The result with the host's word on what follows from a spent budget; on record as what became known after the end."""
+        self.log.disposed(disposition)
+        return replace(self, facts=self.log.facts)
 
     async def work_ended(self) -> TurnFacts:
         """Wait until nothing that the turn started is left, and tell the facts with it.

@@ -69,7 +69,7 @@ async def run_unattended(
     recorder: Recorder | None = None,
     clock: Clock | None = None,
 ) -> Chain:
-    """Take a task's turns; each spent budget is met by the policy, and what the policy did stands in the store.
+    """Take a task's turns; each spent budget is met by the policy, and what the policy did stands in the store and on the record.
 
     Each turn is recorded as unattended, and each but the first as the continuation of the one before.
     """
@@ -79,9 +79,12 @@ async def run_unattended(
     task = replace(task, attended=False, limits=_limited(policy, asked, ()))
     while True:
         result = await run_turn(agent, task, recorder=recorder, store=store, clock=clock)
+        turns = [*(each.facts for each in results), result.facts]
+        disposition = Disposition.ENDED
+        if ends_by_budget(result.decision):
+            disposition = _disposition(policy, turns)
+            result = result.disposed(disposition)
         results.append(result)
-        turns = [each.facts for each in results]
-        disposition = Disposition.ENDED if not ends_by_budget(result.decision) else _disposition(policy, turns)
         entry = _recorded(store, task.turn_id, disposition)
         if disposition is Disposition.ALERTED:
             alert(result)

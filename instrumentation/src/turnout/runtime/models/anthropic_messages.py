@@ -80,6 +80,8 @@ class AnthropicMessagesModel:
             body["system"] = request.instructions
         if request.tools:
             body["tools"] = list(map(_tool, request.tools))
+        if request.tools and not request.may_call:
+            body["tool_choice"] = {"type": "none"}
         return body
 
     def _failure(self, error: APIError, *, streaming: bool) -> ModelError:

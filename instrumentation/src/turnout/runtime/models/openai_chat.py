@@ -75,6 +75,8 @@ class OpenAIChatModel:
         }
         if request.tools:
             body["tools"] = list(map(_tool, request.tools))
+        if request.tools and not request.may_call:
+            body["tool_choice"] = "none"
         if request.max_output_tokens is not None:
             body[self._cap_field] = request.max_output_tokens
         return body
