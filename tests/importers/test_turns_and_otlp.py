@@ -37,6 +37,15 @@ def test_turn_facts_are_read_line_by_line(lines: Lines) -> None:
     assert reading.records == len(["a", "cut", "nameless", "b"])
 
 
+def test_a_negative_count_is_damage_and_the_turn_stays(lines: Lines) -> None:
+    """What is below zero and should be a count is kept out of the turn and told with its line."""
+    path = lines("turns.jsonl", {"schema": "turnout.turn/1", "turn_id": "a", "limits": {"steps": -2}})
+    damaged, turn = KINDS["turns"].read(path)
+    assert damaged == Damaged(path=str(path), line=1, what="limits.steps: got -2, expected a number from 0; kept out")
+    assert isinstance(turn, TurnFacts)
+    assert turn.turn_id == "a"
+
+
 def span(span_id: str, parent: str, operation: str, start: int, **attributes: object) -> dict[str, object]:
     values = {"gen_ai.operation.name": operation, **attributes}
     return {

@@ -31,6 +31,16 @@ def test_one_verdict_a_line_in_order() -> None:
     assert unknown_keys_text(tally.unknown_keys) == "unknown keys were kept out: colour (1), steps.hue (1)"
 
 
+def test_a_negative_count_costs_no_verdict() -> None:
+    """The line is complained of, counted, and still gets its verdict."""
+    tally = Tally()
+    found = list(classify_lines([b'{"turn_id": "a", "usage": {"input_tokens": -3, "output_tokens": 4}}'], "f", tally))
+    assert found[0] == Complaint("f:1: usage.input_tokens: got -3, expected a number from 0; kept out")
+    assert isinstance(found[1], bytes)
+    assert json.loads(found[1])["usage"]["output_tokens"] == len("four")
+    assert (tally.verdicts, tally.damaged) == (1, 1)
+
+
 class OneOfEach:
     """An importer of a made-up kind."""
 

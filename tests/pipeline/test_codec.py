@@ -15,6 +15,7 @@ from turnout.outcomes.facts import (
     Output,
     Refusal,
     Step,
+    TaskResult,
     ToolCall,
     ToolStatus,
     TurnFacts,
@@ -153,6 +154,31 @@ def test_bad_values(value: Any, message: str | None) -> None:
     assert "\n" not in str(caught.value)
     if message is not None:
         assert str(caught.value) == message
+
+
+def test_a_negative_count_is_no_count() -> None:
+    """It is kept out and told with its place; whatever may be below zero stays, and so does the rest."""
+    value = {
+        "turn_id": "t",
+        "cost_usd": -0.5,
+        "limits": {"steps": -1, "seconds": 9},
+        "steps": [{"index": 1, "usage": {"input_tokens": -7, "output_tokens": 0}}],
+        "claims": [{"by": "process", "exit_code": -9, "seq": -1}],
+        "task_result": {"reward": -1.0},
+    }
+    decoded = decode_turn(value)
+    assert [str(error) for error in decoded.negative] == [
+        "cost_usd: got -0.5, expected a number from 0",
+        "limits.steps: got -1, expected a number from 0",
+        "steps[0].usage.input_tokens: got -7, expected a number from 0",
+    ]
+    assert decoded.turn == TurnFacts(
+        turn_id="t",
+        limits=Limits(seconds=9),
+        steps=(Step(index=1, usage=Usage(output_tokens=0)),),
+        claims=(Claim(by=Layer.PROCESS, exit_code=-9, seq=-1),),
+        task_result=TaskResult(reward=-1.0),
+    )
 
 
 def test_verdict() -> None:

@@ -1,7 +1,8 @@
 """JSON of the two contracts: bytes to turn facts, turn facts and verdicts to bytes.
 
 ``null`` and an empty string mean "not recorded" wherever they stand; an empty object still stands for the thing (an empty
-``refusal`` is a refusal). Unknown keys are kept out and named, never an error.
+``refusal`` is a refusal). Unknown keys are kept out and named, never an error; a negative number where only a count can stand
+is kept out and named too, for it says nothing, and the rest of the turn still does.
 """
 
 import re
@@ -9,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from types import UnionType
-from typing import Any, Final, TypeAlias, Union, get_args, get_origin, get_type_hints
+from typing import Any, Final, NamedTuple, TypeAlias, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -22,6 +23,7 @@ from turnout.pipeline.errors import TurnoutError
 _SPELLED: Final = {"yield": "yield_"}
 _SHOWN: Final = 60
 _MOST: Final = 2**53
+_MAY_BE_NEGATIVE: Final = frozenset({"exit_code", "seq", "status", "reward", "index"})
 # Complaints are kept in the ledger, and a text of several words may be content; a word or a moment is no more than a slip.
 _WORD = re.compile(r"\S+|[\d\s.,:TZ+-]+")
 _COMPLAINT = re.compile(r"Expected (?P<expected>.+?)(?:, got (?P<got>.+?))?(?: - at `\$\.?(?P<path>.*)`)?")
@@ -39,10 +41,16 @@ class FactsError(TurnoutError):
 
 @dataclass(frozen=True, slots=True)
 class DecodedTurn:
-    """The facts of one turn, and the keys of its object that no contract knows (as ``steps.colour``, each once)."""
+    """The facts of one turn, and what was kept out of them.
+
+    Attributes:
+        unknown_keys: the keys of its object that no contract knows, as ``steps.colour``, each once.
+        negative: the counts below zero, each a complaint.
+    """
 
     turn: TurnFacts
     unknown_keys: tuple[str, ...]
+    negative: tuple[FactsError, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +59,7 @@ class _Key:
 
     name: str
     is_instant: bool = False
+    is_count: bool = False
     record: type | None = None
     words: tuple[str, ...] = ()
 
@@ -58,12 +67,23 @@ class _Key:
 _Keys: TypeAlias = Mapping[str, _Key]
 
 
+class _KeptOut(NamedTuple):
+    """What a reading leaves out of the facts, as it is met."""
+
+    unknown: dict[str, None]
+    negative: list[FactsError]
+
+
 def _keys_of(record: type) -> _Keys:
     found: dict[str, _Key] = {}
     for name, hint in get_type_hints(record).items():
         spelled = next((key for key, field in _SPELLED.items() if field == name), name)
-        found[spelled] = _Key(name, name in INSTANTS, _record_in(hint), _words_in(hint))
+        found[spelled] = _Key(name, name in INSTANTS, _is_count(name, hint), _record_in(hint), _words_in(hint))
     return found
+
+
+def _is_count(name: str, hint: Any) -> bool:
+    return name not in INSTANTS | _MAY_BE_NEGATIVE and not {int, float}.isdisjoint(get_args(hint))
 
 
 def _record_in(hint: Any) -> type | None:
@@ -105,12 +125,12 @@ def decode_turn(data: bytes | Mapping[str, object]) -> DecodedTurn:
     schema = value.get("schema")
     if schema not in {None, "", TURN_SCHEMA}:
         raise FactsError("schema", _shown(schema), repr(TURN_SCHEMA))
-    unknown: dict[str, None] = {}
-    plain = _read({key: part for key, part in value.items() if key != "schema"}, TurnFacts, "", unknown)
+    out = _KeptOut({}, [])
+    plain = _read({key: part for key, part in value.items() if key != "schema"}, TurnFacts, "", out)
     if "turn_id" not in plain:
         raise FactsError("turn_id", "nothing", "a string that names the turn")
     try:
-        return DecodedTurn(msgspec.convert(plain, TurnFacts), tuple(unknown))
+        return DecodedTurn(msgspec.convert(plain, TurnFacts), tuple(out.unknown), tuple(out.negative))
     except msgspec.ValidationError as error:
         raise _complaint(str(error), value) from None
 
@@ -133,29 +153,31 @@ def _parsed(data: bytes) -> object:
         raise FactsError("line", f"text that is no JSON ({reason})", "one JSON object a line") from None
 
 
-def _read(value: Mapping[str, Any], record: type, path: str, unknown: dict[str, None]) -> dict[str, object]:
+def _read(value: Mapping[str, Any], record: type, path: str, out: _KeptOut) -> dict[str, object]:
     """The keys that the record has, renamed, instants as numbers, without anything that is not recorded."""
     keys = _KEYS[record]
     found: dict[str, object] = {}
     for spelled, part in value.items():
         key = keys.get(spelled)
         if key is None:
-            unknown[_unplaced(f"{path}{spelled}")] = None
+            out.unknown[_unplaced(f"{path}{spelled}")] = None
+        elif key.is_count and isinstance(part, int | float) and part < 0:
+            out.negative.append(FactsError(f"{path}{spelled}", _shown(part), "a number from 0"))
         elif part is not None and part != "":
-            found[key.name] = _value(part, key, f"{path}{spelled}", unknown)
+            found[key.name] = _value(part, key, f"{path}{spelled}", out)
     if record is Step and isinstance(index := found.get("index"), int) and index < 1:
         raise FactsError(f"{path}index", str(index), "an integer from 1")
     return found
 
 
-def _value(part: object, key: _Key, path: str, unknown: dict[str, None]) -> object:
+def _value(part: object, key: _Key, path: str, out: _KeptOut) -> object:
     if key.is_instant:
         return _instant(part, path)
     if key.record is not None:
         if isinstance(part, Mapping):
-            return _read(part, key.record, f"{path}.", unknown)
+            return _read(part, key.record, f"{path}.", out)
         if isinstance(part, list | tuple):
-            return [_entry(entry, key.record, f"{path}[{n}]", unknown) for n, entry in enumerate(part)]
+            return [_entry(entry, key.record, f"{path}[{n}]", out) for n, entry in enumerate(part)]
     if key.words and part not in key.words:
         raise FactsError(path, _shown(part), f"one of {', '.join(key.words)}")
     if type(part) is int and not -_MOST <= part <= _MOST:
@@ -163,8 +185,8 @@ def _value(part: object, key: _Key, path: str, unknown: dict[str, None]) -> obje
     return part
 
 
-def _entry(entry: object, record: type, path: str, unknown: dict[str, None]) -> object:
-    return _read(entry, record, f"{path}.", unknown) if isinstance(entry, Mapping) else entry
+def _entry(entry: object, record: type, path: str, out: _KeptOut) -> object:
+    return _read(entry, record, f"{path}.", out) if isinstance(entry, Mapping) else entry
 
 
 def _instant(part: object, path: str) -> int:

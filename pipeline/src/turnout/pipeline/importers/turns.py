@@ -57,6 +57,8 @@ def _read(path: Path, tally: Tally) -> Iterator[Imported]:
                 yield Damaged(path=str(path), line=number, what=str(error))
                 continue
             unknown.update(decoded.unknown_keys)
+            for error in decoded.negative:
+                yield Damaged(path=str(path), line=number, what=f"{error}; kept out")
             turn = decoded.turn
             yield turn if turn.source is not None else replace(turn, source=KIND)
     if unknown:
