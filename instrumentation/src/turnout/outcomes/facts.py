@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
 
+from turnout.outcomes.quick import quick
+
 TURN_SCHEMA = "turnout.turn/1"
 
 Instant: TypeAlias = int
@@ -62,6 +64,7 @@ class ToolStatus(StrEnum):
     UNKNOWN = "unknown"
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
     """Token counts of one call or one turn, as the source reports them."""
@@ -73,6 +76,7 @@ class Usage:
     reasoning_tokens: int | None = None
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
     """The one budget that both the loop and the record use."""
@@ -84,6 +88,7 @@ class Limits:
     cost_usd: float | None = None
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Output:
     """How much of a step a person could see; never the content itself."""
@@ -93,6 +98,7 @@ class Output:
     last_at: Instant | None = None
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
     """Present when the provider refused, even where it gave neither category nor words."""
@@ -101,6 +107,7 @@ class Refusal:
     explanation: str | None = None
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepError:
     """Why a model request failed."""
@@ -111,6 +118,7 @@ class StepError:
     retryable: bool | None = None
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptEnd:
     """How one of several requests for the same step ended."""
@@ -120,6 +128,7 @@ class AttemptEnd:
     at: Instant | None = None
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCall:
     """One tool call of a step; ``final`` marks an output tool, whose call is the answer."""
@@ -137,6 +146,7 @@ class ToolCall:
     ended_at: Instant | None = None
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
     """One model request and the tool calls it caused; ``index`` counts from 1 within a segment."""
@@ -167,6 +177,7 @@ class Step:
     tool_calls: tuple[ToolCall, ...] = ()
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FinishCheck:
     """What one finish hook said of the finish candidate of ``step``."""
@@ -177,6 +188,7 @@ class FinishCheck:
     why: str | None = None
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StopRecord:
     """A recorded request to stop (``stop_requests[]``); never a tool's yield."""
@@ -189,6 +201,7 @@ class StopRecord:
     by: Requester | None = None
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class YieldRecord:
     """A recorded hand-back by a tool (``yield``): the tool ended the turn."""
@@ -197,6 +210,7 @@ class YieldRecord:
     tool_call_id: str | None = None
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
     """One layer's own word on how the turn ended; kept raw, never overwritten."""
@@ -211,6 +225,7 @@ class Claim:
     exit_code: int | None = None
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskResult:
     """What a benchmark or a person said of the work; apart from the outcome."""
@@ -220,6 +235,7 @@ class TaskResult:
     reward: float | None = None
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnFacts:
     """Everything known about one turn (one recovery segment of it); the JSON key ``yield`` is ``yield_`` here."""

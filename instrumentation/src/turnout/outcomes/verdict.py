@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from turnout.outcomes.facts import Usage
+from turnout.outcomes.quick import quick
 
 VERDICT_SCHEMA = "turnout.verdict/1"
 
@@ -139,6 +140,7 @@ class Flag(StrEnum):
     DAMAGED_RECORD = "damaged_record"
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
     """The conclusion about one turn, with the rule and the evidence that led to it."""

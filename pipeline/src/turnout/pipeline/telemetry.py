@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import TypeAlias
 
 from turnout.outcomes.facts import Instant
+from turnout.outcomes.quick import quick
 
 Value: TypeAlias = "str | bool | int | float | bytes | tuple[Value, ...] | dict[str, Value] | None"
 Attributes: TypeAlias = Mapping[str, Value]
@@ -24,6 +25,7 @@ class SpanStatus(StrEnum):
     ERROR = "error"
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Resource:
     """Who sent the record; one object is shared by all records of one block of an export."""
@@ -31,6 +33,7 @@ class Resource:
     attributes: Attributes = field(default_factory=dict[str, Value])
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Scope:
     """The instrumentation scope: the library that emitted the record."""
@@ -39,6 +42,7 @@ class Scope:
     version: str = ""
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class SpanEvent:
     """A timed event inside a span."""
@@ -48,6 +52,7 @@ class SpanEvent:
     attributes: Attributes
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Span:
     """One finished span."""
@@ -69,6 +74,7 @@ class Span:
     """The emitter said that the parent lies in another process: this span is the topmost that can be expected here."""
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class LogRecord:
     """One log record; ``name`` is its event identity: ``event.name``, else the event name field, else a text body.
