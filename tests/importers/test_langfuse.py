@@ -242,3 +242,71 @@ def test_a_trace_around_its_observations_is_read_too(document: Document) -> None
     (turn,) = KINDS["langfuse"].read(document("x.json", value))
     assert isinstance(turn, TurnFacts)
     assert turn.turn_id == "langfuse:tr1"
+
+
+def test_several_traces_beside_their_observations(document: Document) -> None:
+    """Each trace of a list gets its own observations, and one without a generation is skipped."""
+    value = {
+        "traces": [{"id": "a", "name": "x"}, {"id": "b"}, {"id": "c"}],
+        "observations": [
+            {**generation(1), "traceId": "a"},
+            {**generation(2), "traceId": "b"},
+            {**observation("SPAN", 3), "traceId": "c"},
+        ],
+    }
+    path = document("x.json", value)
+    first, second, skipped = KINDS["langfuse"].read(path)
+    assert isinstance(first, TurnFacts)
+    assert isinstance(second, TurnFacts)
+    assert [turn.turn_id for turn in (first, second)] == ["langfuse:a", "langfuse:b"]
+    assert [step.request_id for step in (*first.steps, *second.steps)] == ["o1", "o2"]
+    assert skipped == Skipped(path=str(path), why="trace c: got no generation, so no turn of an agent")
+
+
+@pytest.mark.parametrize(
+    ("columns", "usage"),
+    [
+        ({"inputUsage": 7, "outputUsage": 2}, Usage(input_tokens=7, output_tokens=2)),
+        ({"inputUsage": 0, "outputUsage": 0}, None),
+        ({"usage": {"input": 7, "output": 0, "unit": "TOKENS"}}, Usage(input_tokens=7, output_tokens=0)),
+        (
+            {"inputUsage": 9, "outputUsage": 9, "usageDetails": {"input": 7, "output": 2}},
+            Usage(input_tokens=7, output_tokens=2),
+        ),
+    ],
+    ids=["columns", "zeros are nothing", "an object", "details come first"],
+)
+def test_counts_stand_in_columns_where_there_are_no_details(
+    document: Document, columns: Value, usage: Usage | None
+) -> None:
+    """Exports without details still say what a generation used."""
+    (step,) = turn_of(document, generation(**columns)).steps
+    assert step.usage == usage
+
+
+def test_a_tool_that_is_named_by_its_attributes(document: Document) -> None:
+    """A span settles the call whose id it carries, whatever the span itself is called."""
+
+    def ran(number: int, call: str, level: str) -> Value:
+        attributes = {"gen_ai.tool.name": "look", "gen_ai.tool.call.id": call}
+        return {
+            **observation("SPAN", number, 3, 4),
+            "name": "tool.look",
+            "metadata": {"attributes": attributes},
+            "level": level,
+        }
+
+    calls = [{"id": name, "type": "function", "function": {"name": "look", "arguments": "{}"}} for name in ("c1", "c2")]
+    turn = turn_of(
+        document,
+        generation(output=[{"role": "assistant", "tool_calls": calls}]),
+        ran(2, "c2", "ERROR"),
+        ran(3, "c1", "DEFAULT"),
+    )
+    assert {call.id: call.status for call in turn.steps[0].tool_calls} == {"c1": ToolStatus.OK, "c2": ToolStatus.ERROR}
+
+
+def test_providers_by_the_names_of_a_library(document: Document) -> None:
+    """What LangChain calls a provider is that provider."""
+    (step,) = turn_of(document, generation(metadata={"ls_provider": "google_vertexai"})).steps
+    assert step.provider == "google"

@@ -28,7 +28,9 @@ KIND = "langfuse"
 _GENERATION = "GENERATION"
 _TOOL = "TOOL"
 _ERROR = "ERROR"
-_PREFIXES = ("running tool: ", "execute_tool ", "tool: ")
+_PREFIXES = ("running tool: ", "execute_tool ", "tool: ", "tool.")
+_LANGCHAIN_NAMES = {"google_vertexai": "google", "google_genai": "google", "amazon_bedrock": "bedrock"}
+"""How LangChain calls providers that are known by another name."""
 _PROVIDERS = ("gen_ai.provider.name", "gen_ai.system", "llm.provider", "llm.system", "ai.model.provider")
 
 Value = Mapping[str, object]
@@ -40,20 +42,31 @@ def parse(source: Source, records: Iterable[Record | Damaged]) -> Iterator[Impor
         if isinstance(record, Damaged):
             yield record
             continue
-        trace = _trace(record.value)
-        observations = fields.objects(record.value, "observations")
-        if trace is None:
+        found = _traces(record.value)
+        if not found:
             yield Skipped(path=source.path, why="no Langfuse export: no trace with observations")
-        elif not any(item.get("type") == _GENERATION for item in observations):
-            yield Skipped(path=source.path, why=f"trace {trace.get('id')}: got no generation, so no turn of an agent")
-        else:
-            yield _turn(source, trace, observations)
+        for trace, observations in found:
+            if any(item.get("type") == _GENERATION for item in observations):
+                yield _turn(source, trace, observations)
+            else:
+                why = f"trace {trace.get('id')}: got no generation, so no turn of an agent"
+                yield Skipped(path=source.path, why=why)
 
 
 def recognise(sample: Sequence[Value], name: str) -> bool:
     """Know an export by its trace and observations."""
     del name
-    return any(_trace(value) is not None for value in sample)
+    return any(_traces(value) for value in sample)
+
+
+def _traces(value: Value) -> list[tuple[Value, Sequence[Value]]]:
+    """Each trace with its observations: one of them, or a list of them whose observations lie beside it."""
+    observations = fields.objects(value, "observations")
+    several = [trace for trace in fields.objects(value, "traces") if "id" in trace]
+    if several and isinstance(value.get("observations"), list):
+        return [(trace, [item for item in observations if item.get("traceId") == trace["id"]]) for trace in several]
+    trace = _trace(value)
+    return [] if trace is None else [(trace, observations)]
 
 
 def _trace(value: Value) -> Value | None:
@@ -132,7 +145,7 @@ def _step(source: Source, item: Value, index: int) -> Step:
         finish_reason=said.reported_finish,
         raw_finish_reason=said.raw_finish,
         max_output_tokens=_cap(item),
-        usage=_usage(fields.mapping(item, "usageDetails")),
+        usage=_usage(fields.mapping(item, "usageDetails")) or _usage_of_columns(item),
         cost_usd=fields.number(item, "totalCost") or fields.number(item, "costDetails", "total"),
         output=_output(said.text_chars, len(said.calls)),
         error=StepError(message=fields.text(item, "statusMessage")) if failed else None,
@@ -153,7 +166,9 @@ def _cap(item: Value) -> int | None:
 def _provider(item: Value) -> str | None:
     metadata = chat.parsed(item.get("metadata"))
     attributes = chat.parsed(fields.value_at(metadata, "attributes"))
-    words = (*(fields.text(attributes, name) for name in _PROVIDERS), fields.text(metadata, "ls_provider"))
+    library = fields.text(metadata, "ls_provider")
+    library = library and _LANGCHAIN_NAMES.get(library, library)
+    words = (*(fields.text(attributes, name) for name in _PROVIDERS), library)
     named = [word.lower() for word in words if word is not None]
     return next((word for word in named if vocabularies(word)), next(iter(named), None))
 
@@ -172,6 +187,14 @@ def _usage(details: Value) -> Usage | None:
     return None if found == Usage() else found
 
 
+def _usage_of_columns(item: Value) -> Usage | None:
+    """The counts of exports without details; there a zero on both sides is how "not recorded" is written."""
+    counts = (fields.integer(item, "inputUsage"), fields.integer(item, "outputUsage"))
+    if not any(counts):
+        counts = (fields.integer(item, "usage", "input"), fields.integer(item, "usage", "output"))
+    return Usage(input_tokens=counts[0], output_tokens=counts[1]) if any(counts) else None
+
+
 def _with_tools(steps: list[Step], observations: Sequence[Value]) -> tuple[Step, ...]:
     """Settle the calls by the tool observations, and add the tools that nobody is seen to have asked for."""
     asked = {call.name for step in steps for call in step.tool_calls}
@@ -180,25 +203,35 @@ def _with_tools(steps: list[Step], observations: Sequence[Value]) -> tuple[Step,
             continue
         name = _tool_name(item)
         if name in asked or item.get("type") == _TOOL:
-            _settle(steps, item, name)
+            _settle(steps, item, name, fields.text(_attributes(item), "gen_ai.tool.call.id"))
     return tuple(_finals_settled(step) for step in steps)
 
 
+def _attributes(item: Value) -> object:
+    return chat.parsed(fields.value_at(chat.parsed(item.get("metadata")), "attributes"))
+
+
 def _tool_name(item: Value) -> str | None:
-    name = fields.text(item, "name")
+    name = fields.text(_attributes(item), "gen_ai.tool.name") or fields.text(item, "name")
     if name is None:
         return None
     return next((name.removeprefix(prefix) for prefix in _PREFIXES if name.startswith(prefix)), name)
 
 
-def _settle(steps: list[Step], item: Value, name: str | None) -> None:
-    for place, step in enumerate(steps):
-        for position, call in enumerate(step.tool_calls):
-            if call.name == name and call.status is None:
-                calls = list(step.tool_calls)
-                calls[position] = _ran(call, item)
-                steps[place] = replace(step, tool_calls=tuple(calls))
-                return
+def _settle(steps: list[Step], item: Value, name: str | None, call_id: str | None) -> None:
+    open_calls = [
+        (place, position, call)
+        for place, step in enumerate(steps)
+        for position, call in enumerate(step.tool_calls)
+        if call.status is None and name == call.name
+    ]
+    if open_calls:
+        named = (found for found in open_calls if found[2].id == call_id)
+        place, position, call = next(named, open_calls[0])
+        calls = list(steps[place].tool_calls)
+        calls[position] = _ran(call, item)
+        steps[place] = replace(steps[place], tool_calls=tuple(calls))
+        return
     if item.get("type") == _TOOL and steps:
         start = fields.instant(item, "startTime") or 0
         before = [place for place, step in enumerate(steps) if (step.started_at or 0) <= start]
