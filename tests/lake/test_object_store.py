@@ -1,5 +1,6 @@
 """A lake in an object store does what a lake in a folder does."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -98,6 +99,30 @@ def test_two_writers_both_commit_everything_once(url: str) -> None:
     assert sorted(Warehouse(url).sql("select turn_id from turn_segments")["turn_id"]) == expected
     assert list(lake.verify()) == []
     assert (lake.position("one"), lake.position("two")) == (11, 11)
+
+
+BARE = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
+NOBODY = BARE | {"AWS_EC2_METADATA_DISABLED": "true", "AWS_REGION": "us-east-1", "AWS_ALLOW_HTTP": "true"}
+UNREACHABLE = {
+    "no credentials": (NOBODY, "credential"),
+    "nobody answers": (
+        NOBODY
+        | {"AWS_ENDPOINT_URL": "http://127.0.0.1:9", "AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test"},
+        "Connection refused",
+    ),
+}
+
+
+@pytest.mark.parametrize(("environment", "why"), UNREACHABLE.values(), ids=UNREACHABLE)
+def test_a_bucket_out_of_reach_is_one_line_and_soon(environment: dict[str, str], why: str) -> None:
+    """Nothing of the client's own log, the cause and what to do; exit status 1."""
+    command = [sys.executable, "-c", "from turnout.cli import main; main()", "turns", "--lake", "s3://lake/x"]
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=60)
+    (line,) = ended.stderr.splitlines()
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert line.startswith("turnout: lake s3://lake/x: table turns cannot be read, got ")
+    assert why in line
+    assert line.endswith("or name another with --lake or TURNOUT_LAKE")
 
 
 def test_a_bucket_that_is_not_there_is_one_sentence(bucket: str) -> None:

@@ -7,6 +7,7 @@ import pytest
 from deltalake import DeltaTable
 
 from turnout.pipeline.lake import Lake, LakeError
+from turnout.pipeline.lake.errors import reason_of
 from turnout.pipeline.testing import Sketch, stored
 
 
@@ -21,12 +22,55 @@ def test_a_lake_made_by_a_newer_version_is_refused(root: str) -> None:
         Lake.open(root).write([stored(Sketch(turn_id="u"))])
 
 
-@pytest.mark.parametrize("name", ["file", "file/below"])
-def test_a_path_that_cannot_be_a_lake_is_one_sentence(tmp_path: Path, name: str) -> None:
-    """A file stands where the folder should be."""
+NO_LAKES = {
+    "empty": ("", r"lake: got an empty name, expected a folder"),
+    "blank": ("  ", r"lake: got an empty name, expected a folder"),
+    "file": ("{folder}/file", r"lake .*/file: got a file \(.*/file\), expected a folder"),
+    "below a file": ("{folder}/file/below/it", r"lake .*/it: got a file \(.*/file\), expected a folder"),
+    "file URL": ("file://{folder}/file", r"lake file://.*: got a file"),
+    "no bucket": ("s3://", r"lake s3://: got a URL that names no place"),
+    "one slash": ("s3:/bucket/lake", r"lake s3:/bucket/lake: got a URL that names no place"),
+    "no folder": ("file://", r"lake file://: got a URL that names no place"),
+    "no scheme": ("://here", r"lake ://here: got a URL that names no place"),
+    "unknown scheme": (
+        "gopher://here/lake",
+        r"lake gopher://here/lake: cannot be reached, got 'Unknown scheme: gopher'",
+    ),
+}
+
+
+@pytest.mark.parametrize(("name", "words"), NO_LAKES.values(), ids=NO_LAKES)
+def test_a_name_that_can_be_no_lake_is_one_sentence(tmp_path: Path, name: str, words: str) -> None:
+    """It reads as no empty lake and is not written beside: refused as soon as it is named, with what to do."""
     (tmp_path / "file").write_text("not a lake")
+    with pytest.raises(LakeError, match=words + r"[^\n]*; .*--lake or TURNOUT_LAKE$"):
+        Lake.open(name.format(folder=tmp_path))
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.parametrize("name", ["{folder}/new", "{folder}/new/lake", "file://{folder}/new", "{folder}/s3:"])
+def test_a_folder_that_is_not_there_yet_is_an_empty_lake(tmp_path: Path, name: str) -> None:
+    """It is made by the first write."""
+    lake = Lake.open(name.format(folder=tmp_path))
+    assert lake.snapshot().version == -1
+    assert lake.write([stored(Sketch(turn_id="t"))]).new == 1
+
+
+def test_a_lake_of_which_the_folder_became_a_file_is_one_sentence(tmp_path: Path) -> None:
+    """The write that finds it says so."""
+    lake = Lake.open(str(tmp_path / "lake"))
+    (tmp_path / "lake").write_text("not a lake")
     with pytest.raises(LakeError, match=r"lake .*: cannot be written, got .*; name another with --lake"):
-        Lake.open(str(tmp_path / name)).write([stored(Sketch(turn_id="t"))])
+        lake.write([stored(Sketch(turn_id="t"))])
+
+
+def test_what_a_library_says_over_several_lines_is_one_line() -> None:
+    """Its chain of causes, without colours; only a list of everything it knows is left out."""
+    said = "Kernel error -> Operation not supported\n  \x1b[31m↳\x1b[0m while loading\n   \x1b[31m↳\x1b[0m no access.\n"
+    assert reason_of(OSError(said)) == "Operation not supported: while loading: no access"
+    assert reason_of(OSError("Unknown scheme: ftp. Known schemes: az,hf")) == "Unknown scheme: ftp"
+    assert reason_of(OSError("x" * 1000)) == "x" * 299 + "…"
+    assert reason_of(OSError()) == "OSError"
 
 
 def test_a_folder_that_holds_something_else_is_an_empty_lake(tmp_path: Path) -> None:

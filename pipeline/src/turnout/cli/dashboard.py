@@ -74,6 +74,9 @@ def _must_be_free(port: int) -> None:
 @click.option("--port", type=PORT, default=8501, show_default=True, help="Port on 127.0.0.1.")
 def command(lake: str, port: int) -> None:
     """Show the dashboards of a lake in the browser, until Ctrl-C."""
+    from turnout.pipeline.lake import Lake
+
+    Lake.open(lake)  # a name that can be no lake is said here, not on every page
     process = start(lake, port)
     click.echo(f"turnout: dashboards of {lake} on http://127.0.0.1:{port}", err=True)
 

@@ -6,7 +6,8 @@ they are part of its state, and no clean-up of the log loses them.
 """
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Final
 
 import polars as pl
@@ -15,7 +16,7 @@ from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundErr
 from deltalake.schema import ArrayType, PrimitiveType
 from deltalake.transaction import AddAction, RemoveAction
 
-from turnout.pipeline.lake.errors import ConflictError, LakeError
+from turnout.pipeline.lake.errors import ConflictError, LakeError, reason_of
 from turnout.pipeline.lake.files import DataFile, data_file
 from turnout.pipeline.lake.parquet import BOUNDED, NewFile
 from turnout.pipeline.lake.store import Store
@@ -58,14 +59,10 @@ class Table:
             LakeError: when a newer turnout made it, or when it cannot be read.
         """
         try:
-            handle = DeltaTable(store.url(name), version=version)
+            with _tried(store, name, "read"):
+                handle = DeltaTable(store.url(name), version=version, storage_options=dict(store.options))
         except TableNotFoundError:
             return None
-        except (DeltaError, OSError) as error:
-            raise LakeError(
-                f"lake {store.root}: table {name} cannot be read, got {first_line(error)!r}; "
-                "check the path, or repair it with `turnout lake verify`"
-            ) from error
         _refuse_newer(store.root, handle.metadata().configuration)
         return cls(name, store, handle)
 
@@ -75,15 +72,18 @@ class Table:
         found = cls.find(name, store)
         if found is not None:
             return found
-        DeltaTable.create(
-            store.url(name),
-            _schema_of(TABLES[name]),
-            mode="ignore",
-            partition_by=_partition(name),
-            configuration={**_CONFIGURATION, "delta.dataSkippingStatsColumns": ",".join(BOUNDED[name])},
-            raise_if_key_not_exists=False,
-        )
-        return cls(name, store, DeltaTable(store.url(name)))
+        with _tried(store, name, "made"):
+            DeltaTable.create(
+                store.url(name),
+                _schema_of(TABLES[name]),
+                mode="ignore",
+                partition_by=_partition(name),
+                configuration={**_CONFIGURATION, "delta.dataSkippingStatsColumns": ",".join(BOUNDED[name])},
+                storage_options=dict(store.options),
+                raise_if_key_not_exists=False,
+            )
+            handle = DeltaTable(store.url(name), storage_options=dict(store.options))
+        return cls(name, store, handle)
 
     @property
     def version(self) -> int:
@@ -115,11 +115,12 @@ class Table:
 
     def refresh(self) -> None:
         """Bring the handle up to the newest version."""
-        try:
-            self._handle.update_incremental()
-        except DeltaError:
-            # The log was cleaned past the version of this handle.
-            self._handle = DeltaTable(self._store.url(self.name))
+        with _tried(self._store, self.name, "read"):
+            try:
+                self._handle.update_incremental()
+            except DeltaError:
+                # The log was cleaned past the version of this handle.
+                self._handle = DeltaTable(self._store.url(self.name), storage_options=dict(self._store.options))
 
     def transaction(self, application: str) -> int | None:
         """The newest version that an application recorded in this table."""
@@ -132,6 +133,12 @@ class Table:
             files = [data_file(self.name, row) for row in actions.iter_rows(named=True)]
             self._files = self.version, {file.path: file for file in sorted(files, key=lambda file: file.path)}
         return tuple(self._files[1].values())
+
+    def strays(self) -> set[str]:
+        """The files in its folder that are not part of this version."""
+        with _tried(self._store, self.name, "read"):
+            listed = self._handle.vacuum(0, dry_run=True, enforce_retention_duration=False, full=True)
+        return set(listed)
 
     def commit(
         self,
@@ -176,7 +183,7 @@ class Table:
             raise ConflictError(self.name) from error
         except (DeltaError, OSError) as error:
             raise LakeError(
-                f"lake {self._store.root}: table {self.name} cannot be committed to, got {first_line(error)!r}; "
+                f"lake {self._store.root}: table {self.name} cannot be committed to, got {reason_of(error)!r}; "
                 "make room or give access, then run it again: nothing of this write is in the lake"
             ) from error
         before = self._files
@@ -189,26 +196,36 @@ class Table:
 
     def return_to(self, version: int) -> None:
         """Undo what was committed after a version, as one more commit."""
-        try:
-            self._handle.restore(
-                version,
-                commit_properties=CommitProperties(max_commit_retries=0),
-                post_commithook_properties=_NO_CLEANING,
-            )
-        except CommitFailedError as error:
-            raise ConflictError(self.name) from error
-        self._handle.update_incremental()
+        with _tried(self._store, self.name, "settled"):
+            try:
+                self._handle.restore(
+                    version,
+                    commit_properties=CommitProperties(max_commit_retries=0),
+                    post_commithook_properties=_NO_CLEANING,
+                )
+            except CommitFailedError as error:
+                raise ConflictError(self.name) from error
+            self._handle.update_incremental()
         self._store.seal(self.name, self.version)
 
     def tidy(self) -> None:
         """Make a checkpoint and drop the part of the log that has outlived its retention."""
-        self._handle.create_checkpoint()
-        self._handle.cleanup_metadata()
+        with _tried(self._store, self.name, "tidied"):
+            self._handle.create_checkpoint()
+            self._handle.cleanup_metadata()
 
 
-def first_line(error: BaseException) -> str:
-    """The first line of an error's text."""
-    return (str(error).splitlines() or [type(error).__name__])[0]
+@contextmanager
+def _tried(store: Store, name: str, what: str) -> Generator[None]:
+    """One sentence for what deltalake has to say; a table that is not there is the caller's business."""
+    try:
+        yield
+    except TableNotFoundError:
+        raise
+    except (DeltaError, OSError) as error:
+        raise LakeError(
+            f"lake {store.root}: table {name} cannot be {what}, got {reason_of(error)!r}; {store.remedy}"
+        ) from error
 
 
 def _refuse_newer(root: str, configuration: Mapping[str, str | None]) -> None:

@@ -1,6 +1,13 @@
 """What can go wrong with a lake, as sentences."""
 
+import re
+from typing import Final
+
 from turnout.pipeline.errors import TurnoutError
+
+_COLOUR: Final = re.compile(r"\x1b\[[0-9;]*m")
+_STEP: Final = re.compile(r"\s*(?:↳|\n)\s*")
+_LENGTH: Final = 300
 
 
 class LakeError(TurnoutError):
@@ -9,3 +16,11 @@ class LakeError(TurnoutError):
 
 class ConflictError(Exception):
     """Another writer committed first; the write is done again from the start."""
+
+
+def reason_of(error: BaseException) -> str:
+    """The text of an error of a library as part of one sentence: its chain of causes on one line, without colours."""
+    plain = _COLOUR.sub("", str(error)).removeprefix("Kernel error -> ").split(". Known schemes")[0]
+    causes = [part.strip(" .:") for part in _STEP.split(plain)]
+    said = ": ".join(part for part in causes if part) or type(error).__name__
+    return said if len(said) <= _LENGTH else f"{said[: _LENGTH - 1]}…"

@@ -40,7 +40,7 @@ class DataFile:
     @property
     def group(self) -> str:
         """The name that files of one write share over the tables."""
-        return self.path.rsplit("/", 1)[-1].split(".", 1)[0]
+        return place_of(self.path)[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +58,12 @@ class Snapshot:
     def files(self, table: str) -> tuple[DataFile, ...]:
         """The files of one table, none for a table that does not exist yet."""
         return self.tables.get(table, ())
+
+
+def place_of(path: str) -> tuple[str, str]:
+    """Date and group of a file of a table, from its path alone."""
+    folder, _, name = path.rpartition("/")
+    return folder.rpartition("date=")[2], name.split(".", 1)[0]
 
 
 def at_places(

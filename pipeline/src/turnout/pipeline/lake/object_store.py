@@ -4,36 +4,52 @@ Files never change, so what is read is fetched once into a folder of this proces
 loses against another is done again.
 """
 
+import os
 import tempfile
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from deltalake._internal import DeltaFileSystemHandler
 
-from turnout.pipeline.lake.errors import LakeError
-from turnout.pipeline.lake.store import FolderStore, Store, unwritable
+from turnout.pipeline.lake.errors import LakeError, reason_of
+from turnout.pipeline.lake.roots import folder_of
+from turnout.pipeline.lake.store import FolderStore, Store
+
+# Why a bucket cannot be reached is said once, in the error; the client's own log would say it several times over before.
+os.environ.setdefault("RUST_LOG", "off")
+
+BOUNDS: Final = {"connect_timeout": "5s", "timeout": "30s", "max_retries": "4", "retry_timeout": "60s"}
+"""How long one request to an object store may take, and how often it is tried again."""
+
+_REMEDY: Final = (
+    "give this environment access (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION and, where it is not Amazon's, AWS_ENDPOINT_URL), "
+    "or name another with --lake or TURNOUT_LAKE"
+)
 
 
 def store_at(root: str) -> Store:
-    """The store of a root: a folder, ``file://…``, or the URL of an object store."""
-    return ObjectStore(root) if "://" in root and not root.startswith("file://") else FolderStore(root)
+    """The store of a root: a folder, ``file://…``, or the URL of an object store.
+
+    Raises:
+        LakeError: for a name that can be no lake.
+    """
+    folder = folder_of(root)
+    return ObjectStore(root) if folder is None else FolderStore(str(folder))
 
 
 class ObjectStore:
     """A lake under a prefix of a bucket."""
 
+    options: Mapping[str, str] = BOUNDS
+    remedy = _REMEDY
+
     def __init__(self, root: str) -> None:
         self.root = root.rstrip("/")
         self._cache = tempfile.TemporaryDirectory(prefix="turnout-lake-")
-        try:
-            self._client = DeltaFileSystemHandler(self.root)
-        except Exception as error:
-            raise LakeError(
-                f"lake {self.root}: cannot be reached, got {error}, expected a bucket that this environment may read; "
-                "check the address and the AWS_… variables"
-            ) from error
+        with self._tried("reached"):
+            self._client = DeltaFileSystemHandler(self.root, BOUNDS)
 
     def url(self, table: str) -> str:
         """Where the Delta table of that name is."""
@@ -72,24 +88,23 @@ class ObjectStore:
     def has(self, table: str, path: str) -> bool:
         """Whether there is such an object."""
         try:
-            self._client.open_input_file(f"{table}/{path}")
+            with self._tried("read"):
+                self._client.open_input_file(f"{table}/{path}")
         except FileNotFoundError:
             return False
         return True
 
-    def data_files(self, table: str) -> Iterator[str]:
-        """The objects below a table but its log, relative to the table."""
-        below = f"{table}/"
-        for found in self._client.get_file_info_selector(table, allow_not_found=True, recursive=True):
-            path = found.path.removeprefix(below)
-            if found.is_file and not path.startswith("_delta_log/"):
-                yield path
+    def listed(self, folder: str) -> Iterator[str]:
+        """Nothing: deltalake's client lists objects through pyarrow alone, which is no requirement."""
+        del folder
+        return iter(())
 
     def delete(self, path: str) -> int:
         """Delete one object; says how large it was."""
-        size = self._client.open_input_file(path).size()
-        self._client.delete_file(path)
-        return size
+        with self._tried("swept"):
+            size = self._client.open_input_file(path).size()
+            self._client.delete_file(path)
+            return size
 
     def keep(self, name: str, data: bytes) -> None:
         """Write a small object of our own."""
@@ -111,13 +126,21 @@ class ObjectStore:
         yield
 
     def _read(self, path: str) -> bytes:
-        file = self._client.open_input_file(path)
-        return bytes(file.read(file.size()))
+        with self._tried("read"):
+            file = self._client.open_input_file(path)
+            return bytes(file.read(file.size()))
 
     def _write(self, path: str, data: bytes) -> None:
-        try:
+        with self._tried("written"):
             stream: Any = self._client.open_output_stream(path)
             stream.write(data)
             stream.close()
-        except OSError as error:
-            raise unwritable(self.root, error) from error
+
+    @contextmanager
+    def _tried(self, what: str) -> Generator[None]:
+        try:
+            yield
+        except FileNotFoundError:
+            raise
+        except Exception as error:
+            raise LakeError(f"lake {self.root}: cannot be {what}, got {reason_of(error)!r}; {self.remedy}") from error

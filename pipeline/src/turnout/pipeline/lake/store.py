@@ -5,9 +5,10 @@ A store puts whole new files and never changes one; what is part of the lake is 
 
 import fcntl
 import os
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Protocol
 
 from turnout.pipeline.lake.errors import LakeError
@@ -19,6 +20,10 @@ class Store(Protocol):
     """What a lake asks of the place it is in."""
 
     root: str
+    options: Mapping[str, str]
+    """What deltalake is to be told about the place."""
+    remedy: str
+    """What to do when it cannot be reached."""
 
     def url(self, table: str) -> str:
         """Where the Delta table of that name is."""
@@ -64,8 +69,8 @@ class Store(Protocol):
         """Whether there is such a file."""
         ...
 
-    def data_files(self, table: str) -> Iterator[str]:
-        """The files in the folder of a table but its log, part of the lake or not, relative to the table."""
+    def listed(self, folder: str) -> Iterator[str]:
+        """The files below a folder of our own, relative to it, where the place can be asked for a list; else none."""
         ...
 
     def delete(self, path: str) -> int:
@@ -92,8 +97,11 @@ class Store(Protocol):
 class FolderStore:
     """A lake in a local folder."""
 
+    options: Mapping[str, str] = MappingProxyType({})
+    remedy = "give access or restore it from a copy, or name another with --lake or TURNOUT_LAKE"
+
     def __init__(self, root: str) -> None:
-        self.root = str(Path(root.removeprefix("file://")).absolute())
+        self.root = str(Path(root).absolute())
 
     def url(self, table: str) -> str:
         """Where the Delta table of that name is."""
@@ -148,11 +156,10 @@ class FolderStore:
         """Whether there is such a file."""
         return Path(self.root, table, path).exists()
 
-    def data_files(self, table: str) -> Iterator[str]:
-        """The files in the folder of a table but its log, part of the lake or not, relative to the table."""
-        folder = Path(self.root, table)
-        inside = (path.relative_to(folder) for path in folder.rglob("*.*") if path.is_file())
-        return (path.as_posix() for path in inside if path.parts[0] != "_delta_log")
+    def listed(self, folder: str) -> Iterator[str]:
+        """The files below a folder of our own, relative to it."""
+        below = Path(self.root, folder)
+        return (path.relative_to(below).as_posix() for path in below.rglob("*.*") if path.is_file())
 
     def delete(self, path: str) -> int:
         """Delete one file, named from the root; says how large it was."""

@@ -1,7 +1,7 @@
 """Deleting files that no version of a lake needs any more, after a grace that no reader outlives."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -9,6 +9,7 @@ from turnout.outcomes.facts import Instant
 from turnout.pipeline.cubes import CUBES
 from turnout.pipeline.lake import cubing, index
 from turnout.pipeline.lake.delta import Table
+from turnout.pipeline.lake.files import DataFile, place_of
 from turnout.pipeline.lake.reading import NAMED
 from turnout.pipeline.lake.store import Store
 from turnout.pipeline.schema import TABLES
@@ -49,22 +50,38 @@ def _seen(store: Store) -> dict[str, Instant]:
 
 
 def _unneeded(store: Store) -> Iterator[str]:
-    """Files of the tables, cubes and index files that belong to nothing, named from the root."""
-    needed = {name: _needed(store, name) for name in TABLES}
-    for name, paths in needed.items():
-        yield from (f"{name}/{path}" for path in store.data_files(name) if path not in paths)
-    cubes = {cubing.path_of(cube, path) for cube in CUBES for path in needed[cube.table]}
-    yield from (f"{cubing.FOLDER}/{path}" for path in store.data_files(cubing.FOLDER) if path not in cubes)
-    turns = Table.find("turns", store)
-    indexed = {index.path_of((file.date, file.group)) for file in (turns.files() if turns is not None else ())}
-    yield from (f"{index.FOLDER}/{path}" for path in store.data_files(index.FOLDER) if path not in indexed)
+    """Files that belong to nothing, named from the root: of the tables, and beside them cubes and index files."""
+    strays = {name: _strays(store, name) for name in TABLES}
+    for name, paths in strays.items():
+        yield from (f"{name}/{path}" for path in paths)
+    yield from (f"{cubing.FOLDER}/{path}" for path in _cubes(store, strays))
+    yield from (f"{index.FOLDER}/{path}" for path in _indexes(store, strays["turns"]))
 
 
-def _needed(store: Store, name: str) -> set[str]:
+def _cubes(store: Store, strays: Mapping[str, set[str]]) -> set[str]:
+    """Cubes of no file: those of strays, and whatever else lies beside the cubes of live files."""
+    live = {cubing.path_of(cube, file.path) for cube in CUBES for file in _live(store, cube.table)}
+    of_strays = (cubing.path_of(cube, path) for cube in CUBES for path in strays[cube.table])
+    return {path for path in of_strays if store.has(cubing.FOLDER, path)} | (set(store.listed(cubing.FOLDER)) - live)
+
+
+def _indexes(store: Store, strays: set[str]) -> set[str]:
+    """Index files of no group: those of strays, and whatever else lies beside those of live groups."""
+    live = {index.path_of((file.date, file.group)) for file in _live(store, "turns")}
+    of_strays = {index.path_of(place_of(path)) for path in strays} - live
+    return {path for path in of_strays if store.has(index.FOLDER, path)} | (set(store.listed(index.FOLDER)) - live)
+
+
+def _live(store: Store, name: str) -> tuple[DataFile, ...]:
     """The files of a table in its newest version, and in the one that the newest turns commit names."""
-    turns = Table.find("turns", store)
-    versions: list[int | None] = [None]
+    newest, turns = Table.find(name, store), Table.find("turns", store)
+    named = None
     if turns is not None and name in NAMED:
-        versions.append(turns.transaction(NAMED[name]) or 0)
-    tables = [Table.find(name, store, version) for version in versions]
-    return {file.path for table in tables if table is not None for file in table.files()}
+        named = Table.find(name, store, turns.transaction(NAMED[name]) or 0)
+    return tuple(file for table in (newest, named) if table is not None for file in table.files())
+
+
+def _strays(store: Store, name: str) -> set[str]:
+    """The files in the folder of a table that are in none of these versions."""
+    table = Table.find(name, store)
+    return set() if table is None else table.strays() - {file.path for file in _live(store, name)}

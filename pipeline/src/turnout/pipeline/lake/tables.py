@@ -65,8 +65,9 @@ class Tables:
         path = name_of(date, group, self.namer())
         counter = CubeCounter(name, frame.height, self._cubing)
         counter.add(frame)
+        new = put(self.store, name, path, date, frame.sort(ORDER[name], maintain_order=True))
         counter.write(self.store, path)
-        return put(self.store, name, path, date, frame.sort(ORDER[name], maintain_order=True))
+        return new
 
     def pour(self, name: str, place: Place, files: Sequence[DataFile], change: Change = _as_they_are) -> NewFile | None:
         """Write the rows of files anew as one file of one group, ready to be committed; None where no row is left."""
