@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -21,7 +22,7 @@ from turnout.outcomes.facts import (
     Usage,
 )
 from turnout.outcomes.instants import parse_instant
-from turnout.pipeline.importers import KINDS, Damaged
+from turnout.pipeline.importers import KINDS, Damaged, Skipped
 
 Lines = Callable[..., Path]
 Line = dict[str, Any]
@@ -367,6 +368,57 @@ def test_a_spawned_thread_is_a_child(lines: Lines) -> None:
     spawned = {"subagent": {"thread_spawn": {"parent_thread_id": "s0"}}}
     meta = {**META, "payload": {**META["payload"], "source": spawned}}
     assert [turn.parent_turn_id for turn in turns(lines("rollout.jsonl", meta, BEGIN))] == ["codex:s0"]
+
+
+def timed_id(second: int, tail: int) -> str:
+    """Make an id of version 7 that holds an instant."""
+    return str(UUID(int=(at(second) // 1_000_000 << 80) | (7 << 76) | (2 << 62) | tail))
+
+
+def meta(second: int, name: str, **more: object) -> Line:
+    return {
+        "timestamp": stamp(second),
+        "type": "session_meta",
+        "payload": {"id": name, "timestamp": stamp(second), **more},
+    }
+
+
+def task(second: int, turn_id: str | None, total: int) -> list[Line]:
+    begin = event("task_started", second) if turn_id is None else event("task_started", second, turn_id=turn_id)
+    return [begin, tokens(second, total, total), event("task_complete", second, last_agent_message="done")]
+
+
+def test_a_copied_history_is_left_out(lines: Lines) -> None:
+    """Turns that are older than their thread are another thread's, though their lines were written again."""
+    own, parent, old, new = timed_id(30, 1), timed_id(1, 2), timed_id(2, 3), timed_id(31, 4)
+    path = lines(
+        "rollout.jsonl", meta(30, own, session_id=parent), meta(30, parent), *task(30, old, 5), *task(31, new, 9)
+    )
+    skipped, turn = KINDS["codex"].read(path)
+    assert skipped == Skipped(path=str(path), why="turns of another thread, copied into the rollout of a fork")
+    assert isinstance(turn, TurnFacts)
+    assert (turn.turn_id, turn.conversation_id) == (f"codex:{own}:{new}", parent)
+    assert [step.usage and step.usage.input_tokens for step in turn.steps] == [9]
+
+
+def test_a_copied_history_without_timed_ids(lines: Lines) -> None:
+    """What was written in one go with the start of a fork is a copy."""
+    found = turns(lines("rollout.jsonl", meta(30, "b"), meta(30, "a"), *task(30, None, 5), *task(32, None, 9)))
+    assert [(turn.turn_id, turn.started_at) for turn in found] == [("codex:b:2", at(32))]
+
+
+def test_a_session_that_goes_on_copies_nothing(lines: Lines) -> None:
+    """A second line about the same thread, as resuming writes it, changes nothing."""
+    own, first, second = timed_id(1, 1), timed_id(2, 2), timed_id(40, 3)
+    found = turns(lines("rollout.jsonl", meta(1, own), *task(2, first, 5), meta(39, own), *task(40, second, 9)))
+    assert [turn.turn_id for turn in found] == [f"codex:{own}:{first}", f"codex:{own}:{second}"]
+
+
+def test_a_spent_goal_is_a_budget(lines: Lines) -> None:
+    """An abort for a spent token budget is nobody's stop."""
+    (turn,) = turns(lines("rollout.jsonl", META, BEGIN, event("turn_aborted", 2, reason="budget_limited")))
+    assert turn.claims == (Claim(by=Layer.RUNTIME, reason="token_budget", status="budget_limited", at=at(2)),)
+    assert turn.stop_requests == ()
 
 
 def test_a_damaged_line_names_the_running_turn(lines: Lines) -> None:

@@ -17,7 +17,10 @@ Line = dict[str, Any]
 
 THREAD = {"type": "thread.started", "thread_id": "t1"}
 STARTED = {"type": "turn.started"}
-DONE = {"type": "turn.completed", "usage": {"input_tokens": 10, "cached_input_tokens": 6, "output_tokens": 4}}
+DONE = {
+    "type": "turn.completed",
+    "usage": {"input_tokens": 10, "cached_input_tokens": 6, "cache_write_input_tokens": 2, "output_tokens": 4},
+}
 
 
 def item(kind: str, number: int, *, done: bool = True, **more: object) -> Line:
@@ -61,7 +64,7 @@ def test_a_completed_turn(lines: Lines) -> None:
                 Step(index=2, provider="openai", output=Output(text_chars=4, parts=1)),
             ),
             claims=(Claim(by=Layer.RUNTIME, reason="completed", status="turn.completed"),),
-            usage=Usage(input_tokens=10, output_tokens=4, cache_read_tokens=6),
+            usage=Usage(input_tokens=10, output_tokens=4, cache_read_tokens=6, cache_write_tokens=2),
         )
     ]
 

@@ -1,7 +1,8 @@
 """Codex session logs and rollouts -> turns: a task from its start to its completion or abort.
 
 A model request ends where the log counts its tokens; where it counts none, words of the model after a tool had finished came
-from a new request. ``task_complete`` is no success by itself: it may carry an error, or follow one.
+from a new request. ``task_complete`` is no success by itself: it may carry an error, or follow one. The rollout of a fork or of a sub-agent
+may open with the history of the thread that it came from, copied: those turns belong to that thread's own rollout and are left out.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -23,39 +24,14 @@ from turnout.outcomes.facts import (
     Usage,
 )
 from turnout.pipeline.importers import chat, codex_calls, codex_events, fields
-from turnout.pipeline.importers.base import Damaged, Imported, Record, Source
+from turnout.pipeline.importers.base import Damaged, Imported, Record, Skipped, Source
 from turnout.pipeline.importers.codex_events import Event, event_of, is_log
+from turnout.pipeline.importers.codex_session import Session
 
 KIND = "codex"
 _WORDS = frozenset({"agent_message", "agent_message_delta", "agent_reasoning", "agent_reasoning_delta", "reasoning"})
-_UNATTENDED = frozenset({"codex_exec"})
 _OVERFLOW = "context_window_exceeded"
-
-
-@dataclass(slots=True)
-class Session:
-    """What a session says of itself; it holds for the turns that follow."""
-
-    id: str | None = None
-    model: str | None = None
-    provider: str | None = None
-    version: str | None = None
-    attended: bool | None = None
-    parent: str | None = None
-
-    def learn(self, body: Mapping[str, object], *, of_session: bool) -> None:
-        """Take what one line adds."""
-        self.model = fields.text(body, "model") or self.model
-        if not of_session:
-            return
-        self.id = fields.text(body, "session_id") or fields.text(body, "id") or self.id
-        self.provider = fields.text(body, "model_provider") or fields.text(body, "model_provider_id") or self.provider
-        self.version = fields.text(body, "cli_version") or self.version
-        originator = fields.text(body, "originator")
-        if originator is not None or "kind" in body:
-            self.attended = originator not in _UNATTENDED
-        spawn = fields.mapping(body, "source", "subagent", "thread_spawn")
-        self.parent = fields.text(spawn, "parent_thread_id") or self.parent
+_SPENT = frozenset({"budget_limited", "budgetLimited"})
 
 
 @dataclass(slots=True)
@@ -84,6 +60,7 @@ class Draft:
     key: str
     by_task: bool
     started_at: Instant | None
+    copied: bool = False
     requests: list[Request] = field(default_factory=list[Request])
     owners: dict[str, Request] = field(default_factory=dict[str, Request])
     last_seen_at: Instant | None = None
@@ -107,7 +84,7 @@ class Draft:
         return TurnFacts(
             turn_id=self.turn_id,
             parent_turn_id=None if session.parent is None else f"{KIND}:{session.parent}",
-            conversation_id=session.id,
+            conversation_id=session.conversation,
             agent=KIND,
             agent_version=session.version,
             source=KIND,
@@ -139,8 +116,13 @@ class Log:
         return None if self._draft is None else self._draft.turn_id
 
     def turns(self) -> Iterator[TurnFacts]:
-        """Give the turns in order."""
-        return (draft.facts() for draft in self._drafts)
+        """Give the turns in order, without the copied ones."""
+        return (draft.facts() for draft in self._drafts if not draft.copied)
+
+    @property
+    def copied(self) -> int:
+        """Count the turns that are copies of another thread's."""
+        return sum(draft.copied for draft in self._drafts)
 
     def take(self, event: Event) -> None:
         """Take one event."""
@@ -167,7 +149,8 @@ class Log:
         if self._draft is not None and self._draft.by_task:
             self._draft.open = True
         key = fields.text(event.body, "turn_id") or event.submission or str(len(self._drafts) + 1)
-        self._draft = Draft(replace(self._session), key, by_task, event.at, last_seen_at=event.at)
+        copied = self._session.copies(event)
+        self._draft = Draft(replace(self._session), key, by_task, event.at, copied, last_seen_at=event.at)
         self._boundary = False
         self._drafts.append(self._draft)
 
@@ -192,6 +175,10 @@ class Log:
 
     def _abort(self, draft: Draft, event: Event) -> None:
         reason = fields.text(event.body, "reason")
+        if reason in _SPENT:
+            draft.claim = Claim(by=Layer.RUNTIME, reason="token_budget", status=reason, at=event.at)
+            self._draft = None
+            return
         by = Requester.HOST if reason == "review_ended" else Requester.USER
         draft.stop = draft.stop or StopRecord(mode=StopMode.IMMEDIATE, reason=reason, at=event.at, by=by)
         draft.claim = Claim(by=Layer.RUNTIME, reason="turn_aborted", status=reason, at=event.at)
@@ -326,6 +313,8 @@ def parse(source: Source, records: Iterable[Record | Damaged]) -> Iterator[Impor
             event = event_of(record.value)
             if event is not None:
                 log.take(event)
+    if log.copied:
+        yield Skipped(path=source.path, why="turns of another thread, copied into the rollout of a fork")
     yield from log.turns()
 
 

@@ -232,6 +232,7 @@ def _usage(usage: Item) -> Usage | None:
         input_tokens=fields.integer(usage, "input_tokens"),
         output_tokens=fields.integer(usage, "output_tokens"),
         cache_read_tokens=fields.integer(usage, "cached_input_tokens"),
+        cache_write_tokens=fields.integer(usage, "cache_write_input_tokens"),
         reasoning_tokens=fields.integer(usage, "reasoning_output_tokens"),
     )
     return None if found == Usage() else found
