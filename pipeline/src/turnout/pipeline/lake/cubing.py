@@ -11,7 +11,7 @@ from typing import Final
 
 import polars as pl
 
-from turnout.pipeline.cubes import CUBES, Cube
+from turnout.pipeline.cubes import Cube, of_table, source_of
 from turnout.pipeline.lake.files import DataFile
 from turnout.pipeline.lake.store import Store
 
@@ -24,12 +24,12 @@ class Cubing:
     """When a cube is worth its file: from so many rows on, and if it has at most such a share of them."""
 
     rows: int = 4096
-    share: float = 0.25
+    share: float = 0.4
 
 
 def path_of(cube: Cube, file: str) -> str:
     """The path of the cube of a file, below `FOLDER`."""
-    return f"{cube.name}/{file}"
+    return f"{cube.key}/{file}"
 
 
 class CubeCounter:
@@ -45,22 +45,27 @@ class CubeCounter:
         """
         self._rows = 0
         self._worth = worth
-        cubes = [cube for cube in CUBES if cube.table == table and rows >= worth.rows]
-        self._counted: dict[Cube, list[pl.DataFrame]] = {cube: [] for cube in cubes}
+        self._cubes = of_table(table) if rows >= worth.rows else ()
+        # A cube that another one holds is counted from that, at the end.
+        self._counted: dict[Cube, list[pl.DataFrame]] = {
+            cube: [] for cube in self._cubes if source_of(cube, self._cubes) is None
+        }
 
     def add(self, frame: pl.DataFrame) -> None:
-        """Count some of the rows."""
+        """Count some of the rows; those of one turn come together."""
         self._rows += frame.height
         for cube, parts in self._counted.items():
             parts.append(cube.rows(frame))
 
     def write(self, store: Store, path: str) -> None:
         """Write the cubes of the file that is about to be committed, where they are worth it."""
-        for cube, parts in self._counted.items():
-            whole = cube.together(parts)
-            if whole.height <= self._worth.share * self._rows:
+        whole = {cube: cube.together(parts) for cube, parts in self._counted.items()}
+        for cube in self._cubes:
+            source = source_of(cube, whole)
+            counted = whole[cube] if source is None else cube.together([whole[source]])
+            if cube.single or counted.height <= self._worth.share * self._rows:
                 buffer = io.BytesIO()
-                whole.write_parquet(buffer, compression="zstd", compression_level=1)
+                counted.write_parquet(buffer, compression="zstd", compression_level=1)
                 store.put(FOLDER, path_of(cube, path), buffer.getvalue())
 
 
@@ -78,7 +83,7 @@ class CubeFiles:
         }
 
     def _has(self, cube: Cube, path: str) -> bool:
-        key = cube.name, path
+        key = cube.key, path
         if key not in self._known:
             self._known[key] = self._store.has(FOLDER, path_of(cube, path))
         return self._known[key]

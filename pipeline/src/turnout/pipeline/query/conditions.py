@@ -4,14 +4,21 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from turnout.pipeline.counted import VIEWS
 from turnout.pipeline.cubes import Cube
 from turnout.pipeline.query.filters import NOT_RECORDED, VALUES, Clock, Filters
 
+OF_TURNS: Final = ("counted_turns", "counted_links", "counted_tools_used", "counted_completed")
+"""The counted views whose rows are turns."""
+
 _ONE: Final = ("{name} in ({values})", "{name} is null")
+_OF_A_TURN: Final = {
+    "model": ("list_has_any(models, [{values}])", "len(models) = 0"),
+    "provider": ("list_has_any(providers, [{values}])", "len(providers) = 0"),
+    "tool": ("list_has_any(tools, [{values}])", "len(tools) = 0"),
+}
 _USED_AT_ALL: Final = {
-    ("counted_turns", "model"): ("list_has_any(models, [{values}])", "len(models) = 0"),
-    ("counted_turns", "provider"): ("list_has_any(providers, [{values}])", "len(providers) = 0"),
-    ("counted_turns", "tool"): ("list_has_any(tools, [{values}])", "len(tools) = 0"),
+    **{(view, name): asked for view in OF_TURNS for name, asked in _OF_A_TURN.items()},
     ("counted_steps", "tool"): (
         "turn_id in (select turn_id from tool_calls where tool in ({values}))",
         "turn_id not in (select turn_id from tool_calls)",
@@ -23,20 +30,17 @@ _USED_AT_ALL: Final = {
 }
 # Filled with our own names and parameters alone; a value never becomes part of a statement.
 _NARROWED: Final = "select {columns} from main.{relation} where {condition}"
+_ALL_LINKS: Final = "all_links"
+
 ALWAYS: Final = ("day", "everything", "n")
 """The columns that the view of any cube has besides its own."""
 
 _COLUMNS: Final = {
-    ("counted_turns", "model"): "models",
-    ("counted_turns", "provider"): "providers",
-    ("counted_turns", "tool"): "tools",
+    **{(view, name): f"{name}s" for view in OF_TURNS for name in _OF_A_TURN},
     ("counted_steps", "tool"): "turn_id",
     ("counted_tool_calls", "provider"): "turn_id",
 }
 _CLOCKS: Final[Mapping[Clock, str]] = {Clock.STARTED: "counted_at", Clock.ENDED: "over_at"}
-
-COUNTED: Final = ("counted_turns", "counted_steps", "counted_tool_calls")
-"""The views that metrics read; each is narrowed by the filters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +71,14 @@ def narrowed(statement: str, filters: Filters, cubes: Mapping[str, Cube] | None 
     """
     parameters: dict[str, object] = {}
     ctes: list[str] = []
-    for view in COUNTED:
+    for view in (*VIEWS, "counted_completed"):
         wanted, cube = condition(view, filters), (cubes or {}).get(view)
         if view in statement and (wanted.text or cube is not None):
             ctes.append(f"{view} as not materialized ({_rows(view, filters, wanted, cube)})")
             parameters |= wanted.parameters
+    links = (cubes or {}).get("counted_links")
+    if links is not None and _ALL_LINKS in statement:
+        ctes.append(f"{_ALL_LINKS} as not materialized ({_rows('counted_links', Filters(), Condition(), links)})")
     return Condition(_with(ctes, statement), parameters)
 
 
@@ -84,7 +91,7 @@ def columns_of(view: str, filters: Filters) -> set[str]:
 def _rows(view: str, filters: Filters, wanted: Condition, cube: Cube | None) -> str:
     if cube is None:
         return _NARROWED.format(columns="*", relation=view, condition=wanted.text)
-    columns = ", ".join((*cube.columns, *ALWAYS))
+    columns = ", ".join((*cube.columns, *cube.sums, *ALWAYS))
     anywhen = condition(view, replace(filters, since=None, until=None)).text
     together = _NARROWED.format(columns=columns, relation=f"cube_{cube.name}", condition=anywhen or "true")
     single = _NARROWED.format(columns=columns, relation=view, condition=wanted.text or "true")

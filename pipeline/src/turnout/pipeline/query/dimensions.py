@@ -5,25 +5,29 @@ from typing import Final
 
 _SHARED: Final = ("hour", "day", "service", "environment", "agent", "agent_version", "source", "attended", "outcome")
 
+_TURNS: Final = (
+    *_SHARED,
+    "model",
+    "provider",
+    "tool",
+    "step",
+    "budget_kind",
+    "cause",
+    "resumable",
+    "evidence",
+    "rule",
+    "refusal_category",
+    "limit_steps",
+    "steps_charged",
+    "cap",
+    "last_finish_reason",
+    "last_raw_finish_reason",
+)
+
 DIMENSIONS: Final[Mapping[str, tuple[str, ...]]] = {
-    "counted_turns": (
-        *_SHARED,
-        "model",
-        "provider",
-        "tool",
-        "step",
-        "budget_kind",
-        "cause",
-        "resumable",
-        "evidence",
-        "rule",
-        "refusal_category",
-        "limit_steps",
-        "steps_charged",
-        "cap",
-        "last_finish_reason",
-        "last_raw_finish_reason",
-    ),
+    "counted_turns": _TURNS,
+    "counted_links": _TURNS,
+    "counted_tools_used": _TURNS,
     "counted_steps": (
         *_SHARED,
         "model",

@@ -227,6 +227,8 @@ METRICS: Final = (
         ),
         unit="refused turns",
         good_direction=Good.DOWN,
+        view="counted_links",
+        reads=("outcome", "conversation_id", "counted_at"),
     ),
     Metric(
         name="interrupted",
@@ -266,6 +268,8 @@ METRICS: Final = (
         definition="Abnormal turns that a later turn says it continues, of the abnormal turns.",
         unit="abnormal turns",
         good_direction=Good.NEITHER,
+        view="counted_links",
+        reads=("abnormal", "turn_id", "segment_of", "continues_turn_id"),
     ),
     Metric(
         name="after_continue",
@@ -273,7 +277,9 @@ METRICS: Final = (
         definition="Share of each outcome among the turns that continue one of the counted turns, by how that one had ended.",
         unit="continuations",
         good_direction=Good.NEITHER,
+        view="counted_links",
         parts=("continued_outcome", "outcome"),
+        reads=("outcome", "turn_id", "segment_of", "continues_turn_id"),
     ),
     Metric(
         name="tool_abnormal",
@@ -281,8 +287,9 @@ METRICS: Final = (
         definition="Turns that ended abnormally, of the turns that called the tool at all; a turn counts once for each of its tools.",
         unit="turns with the tool",
         good_direction=Good.DOWN,
+        view="counted_tools_used",
         parts=("tool",),
-        reads=("abnormal", "tools"),
+        reads=("abnormal", "tool"),
     ),
     Metric(
         name="flags",

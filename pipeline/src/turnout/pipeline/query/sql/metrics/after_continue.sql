@@ -1,17 +1,37 @@
 -- How continuations end: the share of each outcome among the turns that continue one of the counted turns, by how that one had ended.
+-- What is continued is named by the turn or by its root; the few completed ones are looked up by id.
 with continuations as materialized (
     select
         columns(lambda name: name in $by),
         outcome,
         continues_turn_id
-    from counted_turns
+    from all_links
     where continues_turn_id is not null
 ),
 
-continued as (
-    select turn_id, outcome as continued_outcome
-    from counted_turns
-    where turn_id in (select continues_turn_id from continuations)
+missing as materialized (
+    select distinct continues_turn_id as id
+    from continuations
+    where
+        continues_turn_id not in (select turn_id from all_links)
+        and continues_turn_id not in (select segment_of from all_links where segment_of is not null)
+),
+
+named as (
+    select turn_id as id, outcome as continued_outcome
+    from counted_links
+    union all
+    select segment_of as id, outcome as continued_outcome
+    from counted_links
+    where segment_of is not null
+    union all
+    select turn_id as id, outcome as continued_outcome
+    from counted_completed
+    where turn_id in (select id from missing)
+    union all
+    select segment_of as id, outcome as continued_outcome
+    from counted_completed
+    where segment_of in (select id from missing)
 ),
 
 counted as (
@@ -20,7 +40,7 @@ counted as (
         continued_outcome,
         count(*) as numerator
     from continuations
-    inner join continued on continuations.continues_turn_id = continued.turn_id
+    inner join named on continuations.continues_turn_id = named.id
     group by all
 )
 

@@ -1,7 +1,7 @@
 -- Abnormal turns that a later turn says it continues, of the abnormal turns. What is continued is named by the turn or by its root.
 with continuations as (
     select distinct continues_turn_id as id
-    from turns
+    from all_links
     where continues_turn_id is not null
 )
 
@@ -12,9 +12,9 @@ select
     numerator / denominator as rate,
     wilson_low(numerator, denominator) as low,
     wilson_high(numerator, denominator) as high
-from counted_turns
-left join continuations as by_turn on counted_turns.turn_id = by_turn.id
-left join continuations as by_root on counted_turns.segment_of = by_root.id
+from counted_links
+left join continuations as by_turn on counted_links.turn_id = by_turn.id
+left join continuations as by_root on counted_links.segment_of = by_root.id
 where abnormal
 group by all
 order by all

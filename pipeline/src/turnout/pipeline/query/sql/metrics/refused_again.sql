@@ -5,7 +5,7 @@ with refusals as (
         columns(lambda name: name in $by),
         counted_at as refused_at,
         min(counted_at) over (partition by conversation_id) as first_refused_at
-    from counted_turns
+    from counted_links
     where outcome = 'refused' and conversation_id is not null
 )
 
