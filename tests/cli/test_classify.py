@@ -66,3 +66,16 @@ def test_an_unknown_kind(tmp_path: Path) -> None:
     result = CliRunner().invoke(turnout, ["classify", "--kind", "scrolls", write(tmp_path, GOOD)])
     assert result.stderr.startswith("turnout: --kind: got 'scrolls', expected auto or one of ")
     assert result.exit_code == 1
+
+
+def test_a_file_of_no_kind_does_not_stop_the_others(tmp_path: Path) -> None:
+    """It is said and counted, and the exit status tells."""
+    strange = tmp_path / "strange.json"
+    strange.write_text("[1, 2]")
+    result = CliRunner().invoke(turnout, ["classify", "--kind", "auto", str(strange), write(tmp_path, GOOD)])
+    assert result.stderr.splitlines() == [
+        f"{strange}: got a file of no known kind, expected a log that `turnout import` reads; name its kind with --kind",
+        "1 not valid, 1 classified",
+    ]
+    assert len(result.stdout.splitlines()) == 1
+    assert result.exit_code == 1

@@ -1,5 +1,7 @@
 """What all importers share: lines or documents, damaged records, typed fields, and telling a file's kind."""
 
+import gzip
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -148,6 +150,12 @@ def test_json_inside_json_is_read() -> None:
     ]
 
 
+def test_json_inside_json_that_is_nested_too_deep_stays_text() -> None:
+    """Nothing in a text stops the reading of the log around it."""
+    deep = "[" * 200_000
+    assert parsed(deep) == deep
+
+
 SAMPLES: Mapping[str, tuple[str, object]] = {
     "turns": ("x.jsonl", {"schema": "turnout.turn/1", "turn_id": "a"}),
     "otlp": ("x.jsonl", {"resourceLogs": []}),
@@ -185,3 +193,59 @@ def test_a_file_of_no_kind_is_nobodys(lines: Lines) -> None:
     """Other JSON and other text are of no kind."""
     assert detect(lines("x.json", {"a": 1})) is None
     assert detect(lines("x.md", "# words")) is None
+
+
+KEPT: Mapping[str, Callable[[bytes], bytes]] = {
+    "a byte order mark": lambda body: b"\xef\xbb\xbf" + body,
+    "windows line ends": lambda body: body.replace(b"\n", b"\r\n"),
+    "gzip": gzip.compress,
+    "utf-16": lambda body: body.decode().encode("utf-16"),
+}
+
+
+@pytest.mark.parametrize("name", KEPT, ids=list(KEPT))
+def test_a_log_is_read_however_it_was_kept(tmp_path: Path, name: str) -> None:
+    """The same records come from it, and the same kind is told."""
+    path = tmp_path / "x.jsonl"
+    path.write_bytes(KEPT[name](b'{"schema": "turnout.turn/1", "turn_id": "a"}\n{"b": "\xc3\xa9"}\n'))
+    found = [record.value for record in read_records(path) if isinstance(record, Record)]
+    assert found == [{"schema": "turnout.turn/1", "turn_id": "a"}, {"b": "é"}]
+    assert detect(path) == "turns"
+
+
+def test_gzip_that_breaks_off_is_an_error_of_reading(tmp_path: Path) -> None:
+    """What was there is read first."""
+    path = tmp_path / "x.jsonl.gz"
+    whole = gzip.compress(b'{"a": 1}\n{"a": 2}\n' + b'{"c": "%s"}\n' % os.urandom(20_000).hex().encode())
+    path.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(OSError, match="not whole"):
+        list(read_records(path))
+
+
+TEXTS: Mapping[str, tuple[bytes, object]] = {
+    "half of an emoji": (rb'{"a": "x\ud83d", "\ud83d": 1}', {"a": "x\ufffd", "\ufffd": 1}),
+    "a whole emoji": (rb'{"a": "\ud83d\ude00"}', {"a": "\U0001f600"}),
+    "half of an emoji beside a number that is none": (rb'{"a": "\ud83d", "b": Infinity}', {"a": "\ufffd", "b": float("inf")}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TEXTS, ids=list(TEXTS))
+def test_texts_can_always_be_written_again(tmp_path: Path, name: str) -> None:
+    """JavaScript cuts texts inside an emoji; nothing that is read stops anybody who writes it."""
+    body, expected = TEXTS[name]
+    path = tmp_path / "x"
+    path.write_bytes(body)
+    assert [record.value for record in read_records(path) if isinstance(record, Record)] == [expected]
+
+
+def test_a_log_may_open_with_many_remarks(lines: Lines) -> None:
+    """Lines that tell of nothing put no file out of its kind."""
+    remarks = [{"type": "summary", "leafUuid": str(number)} for number in range(100)]
+    assert detect(lines("x.jsonl", *remarks, SAMPLES["claude-code"][1])) == "claude-code"
+
+
+def test_a_file_of_bytes_is_nobodys(tmp_path: Path) -> None:
+    """No text holds a zero byte, so nobody reads on."""
+    path = tmp_path / "x.bin"
+    path.write_bytes(b"{\0" * 100)
+    assert detect(path) is None

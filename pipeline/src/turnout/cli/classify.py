@@ -62,10 +62,18 @@ def _verdicts(name: str, kind: str | None, tally: "Tally") -> Iterator["bytes | 
 
 
 def _of_kind(name: str, kind: str, tally: "Tally") -> Iterator["bytes | Complaint"]:
+    from turnout.pipeline.classify_lines import Complaint
     from turnout.pipeline.classify_logs import classify_log
 
     with _as_file(name) as path:
-        yield from classify_log(_importer(kind, path), path, name, tally)
+        importer = _importer(kind, path)
+        if importer is None:
+            tally.damaged += 1
+            yield Complaint(
+                f"{name}: got a file of no known kind, expected a log that `turnout import` reads; name its kind with --kind"
+            )
+        else:
+            yield from classify_log(importer, path, name, tally)
 
 
 @contextmanager
@@ -81,14 +89,12 @@ def _as_file(name: str) -> Generator[Path]:
         yield path
 
 
-def _importer(kind: str, path: Path) -> "Importer":
+def _importer(kind: str, path: Path) -> "Importer | None":
     from turnout.pipeline.importers import KINDS, detect
 
     found = detect(path) if kind == "auto" else kind
     if found is None:
-        raise TurnoutError(
-            f"{path}: got a file of no known kind, expected one of {', '.join(KINDS)}; name it with --kind"
-        )
+        return None
     if found not in KINDS:
         raise TurnoutError(f"--kind: got {kind!r}, expected auto or one of {', '.join(KINDS)}")
     return KINDS[found]

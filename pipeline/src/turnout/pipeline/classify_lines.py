@@ -40,9 +40,9 @@ def classify_lines(lines: Iterable[bytes], name: str, tally: Tally) -> Iterator[
             tally.damaged += 1
             yield Complaint(f"{name}:{number}: {error}")
             continue
-        for error in decoded.negative:
+        for below in decoded.negative:
             tally.damaged += 1
-            yield Complaint(f"{name}:{number}: {error}; kept out")
+            yield Complaint(f"{name}:{number}: {below}; kept out")
         tally.verdicts += 1
         tally.unknown_keys.update(decoded.unknown_keys)
         yield encode_verdict(classify(decoded.turn))

@@ -11,7 +11,7 @@ from typing import IO
 
 from turnout.pipeline.errors import TurnoutError
 from turnout.pipeline.importers.base import Damaged, Skipped, sample_of
-from turnout.pipeline.importers.registry import KINDS, detect
+from turnout.pipeline.importers.registry import detect, is_of_kind
 
 AUTO = "auto"
 """The kind that is told from the first records of each file."""
@@ -73,14 +73,12 @@ def kind_of(kind: str, file: LogFile) -> str | Damaged | Skipped:
     path = file.path
     if kind != AUTO and file.named:
         return kind
-    sample = sample_of(path)
-    if not sample:
+    if not sample_of(path, 1):
         if path.suffix.lower() not in _LOG_SUFFIXES or path.stat().st_size == 0:
             return Skipped(path=str(path), why="no log: no record in JSON")
         what = "got no whole record in JSON, expected a log"
         return kind if kind != AUTO else Damaged(path=str(path), what=what)
     if kind != AUTO:
-        known = KINDS[kind].recognises(sample, path.name)
-        return kind if known else Skipped(path=str(path), why=f"not of the kind {kind}")
+        return kind if is_of_kind(path, kind) else Skipped(path=str(path), why=f"not of the kind {kind}")
     found = detect(path)
     return found if found is not None else Skipped(path=str(path), why="of no known kind")

@@ -10,6 +10,7 @@ import msgspec
 from turnout.pipeline import otlp_json, otlp_protobuf
 from turnout.pipeline.errors import TurnoutError
 from turnout.pipeline.json_text import parse_json
+from turnout.pipeline.log_opening import opened
 from turnout.pipeline.otlp_records import Rejected
 from turnout.pipeline.telemetry import Record
 
@@ -60,7 +61,7 @@ def decode_request(body: bytes, content_type: str, signal: Signal) -> Decoded:
 
 def read_lines(path: Path) -> Iterator[Line]:
     """Read a file of OTLP JSON lines, traces, logs and metrics mixed, one line after the other; blank lines are passed over."""
-    with path.open("rb") as lines:
+    with opened(path) as lines:
         for number, line in enumerate(lines, start=1):
             text = line.strip()
             if text:

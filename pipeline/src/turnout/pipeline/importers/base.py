@@ -15,9 +15,14 @@ from typing import IO, Protocol, TypeAlias
 
 from turnout.outcomes import claims
 from turnout.outcomes.facts import Claim, Layer, TurnFacts
+from turnout.pipeline.json_text import parse_log_json
+from turnout.pipeline.log_opening import is_text, opened
 
 SAMPLE_RECORDS = 20
 """How many of the first records of a file decide its kind."""
+
+LONG_SAMPLE_RECORDS = 2000
+"""How many are looked at where the first ones belong to no kind: some logs open with remarks on other logs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,17 +190,19 @@ def read_records(
 
     A file is a document when its first line is not a whole JSON value.
     """
-    with path.open("rb") as stream:
+    with opened(path) as stream:
         if is_lines(stream):
             yield from read_lines(stream, str(path))
         else:
             yield from read_document(stream, str(path), unpack)
 
 
-def sample_of(path: Path) -> tuple[Mapping[str, object], ...]:
+def sample_of(path: Path, size: int = SAMPLE_RECORDS) -> tuple[Mapping[str, object], ...]:
     """Read the first whole records of a file, to tell its kind; a list counts as its elements."""
+    if not is_text(path):
+        return ()
     records = (record.value for record in read_records(path) if isinstance(record, Record))
-    return tuple(islice(records, SAMPLE_RECORDS))
+    return tuple(islice(records, size))
 
 
 def is_lines(stream: IO[bytes]) -> bool:
@@ -246,8 +253,8 @@ _BROKEN = _Broken()
 
 def _decoded(body: bytes) -> object:
     try:
-        return json.loads(body)
-    except (ValueError, RecursionError):
+        return parse_log_json(body)
+    except ValueError:
         return _BROKEN
 
 

@@ -1,11 +1,11 @@
 """What the chat formats of model providers share: usage counts, finish reasons and the provider behind a model's name."""
 
-import json
 import re
 from collections.abc import Mapping
 
 from turnout.outcomes.facts import Usage
 from turnout.pipeline.importers import fields
+from turnout.pipeline.json_text import parse_log_json
 
 _FAMILIES = (
     ("claude", "anthropic"),
@@ -94,7 +94,7 @@ def parsed(value: object) -> object:
         if not isinstance(value, str) or value[:1] not in {"{", "[", '"'}:
             return value
         try:
-            value = json.loads(value)
+            value = parse_log_json(value)
         except ValueError:
             return value
     return value

@@ -1,6 +1,5 @@
 """The tool calls of Codex: as its events tell of them, and as items of the model's answers."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -8,6 +7,7 @@ from turnout.outcomes.facts import ToolCall, ToolStatus
 from turnout.pipeline.importers import fields
 from turnout.pipeline.importers.base import Source
 from turnout.pipeline.importers.codex_events import Event
+from turnout.pipeline.json_text import parse_log_json
 
 _BEGINS = {
     "exec_command_begin": "exec_command",
@@ -88,7 +88,7 @@ def _output_error(output: object) -> str | None:
         if output.startswith(("exec command rejected by user", "patch rejected by user", "rejected by user")):
             return "denied"
         try:
-            found = json.loads(output)
+            found = parse_log_json(output)
         except ValueError:
             return _exit_code_line(output)
     if fields.integer(found, "metadata", "exit_code"):

@@ -4,7 +4,6 @@ The stream does not say where one model request ends and the next begins. A step
 the model after a tool had finished came from a new one. No step has a finish reason, so none is charged to a budget.
 """
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from turnout.outcomes.facts import Claim, Layer, Output, Step, ToolCall, ToolStatus, TurnFacts, Usage
 from turnout.pipeline.importers import chat, fields
 from turnout.pipeline.importers.base import Damaged, Imported, Record, Source, content_id
+from turnout.pipeline.json_text import parse_log_json
 
 KIND = "codex-exec"
 PROVIDER = "openai"
@@ -208,7 +208,7 @@ def _error_type(item: Item) -> str | None:
 def _failure(words: str | None, status: str) -> Claim:
     """Say what failed; the message may be the provider's own error object as text."""
     try:
-        inner: object = json.loads(words or "")
+        inner: object = parse_log_json(words or "")
     except ValueError:
         inner = None
     said = fields.text(inner, "error", "message") or words

@@ -18,7 +18,7 @@ from turnout.pipeline.importers import (
     tau2,
 )
 from turnout.pipeline.importers.ai_sdk import AiSdkImporter
-from turnout.pipeline.importers.base import Importer, RecordImporter, sample_of
+from turnout.pipeline.importers.base import LONG_SAMPLE_RECORDS, SAMPLE_RECORDS, Importer, RecordImporter, sample_of
 from turnout.pipeline.importers.otlp import OtlpImporter
 from turnout.pipeline.importers.turns import TurnsImporter
 
@@ -45,5 +45,18 @@ KINDS: Mapping[str, Importer] = MappingProxyType({importer.kind: importer for im
 
 def detect(path: Path) -> str | None:
     """Tell the kind of a file from its first records; ``None`` where no format knows them."""
-    sample = sample_of(path)
-    return next((kind for kind, importer in KINDS.items() if importer.recognises(sample, path.name)), None)
+    return _kind_among(path, KINDS)
+
+
+def is_of_kind(path: Path, kind: str) -> bool:
+    """Say whether the first records of a file are of a kind."""
+    return _kind_among(path, {kind: KINDS[kind]}) is not None
+
+
+def _kind_among(path: Path, kinds: Mapping[str, Importer]) -> str | None:
+    for size in (SAMPLE_RECORDS, LONG_SAMPLE_RECORDS):
+        sample = sample_of(path, size)
+        found = next((kind for kind, importer in kinds.items() if importer.recognises(sample, path.name)), None)
+        if found is not None or len(sample) < size:
+            return found
+    return None

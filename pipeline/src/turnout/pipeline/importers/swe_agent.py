@@ -4,13 +4,13 @@ A step is an entry of the trajectory. Only the history of a file without one is 
 example, so such a file tells of no step. Token counts of zero mean that nobody counted.
 """
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from turnout.outcomes.facts import Claim, Layer, Limits, Output, Step, ToolCall, ToolStatus, TurnFacts, Usage
 from turnout.pipeline.importers import chat, fields
 from turnout.pipeline.importers.base import Damaged, Imported, Record, Skipped, Source, content_id
+from turnout.pipeline.json_text import parse_log_json
 
 KIND = "swe-agent"
 _EXITS = {
@@ -71,7 +71,7 @@ def _model(run: Value) -> Value:
     config: object = run.get("replay_config")
     if isinstance(config, str):
         try:
-            config = json.loads(config)
+            config = parse_log_json(config)
         except ValueError:
             return {}
     return fields.mapping(config, "agent", "model")

@@ -8,6 +8,7 @@ from pathlib import Path
 from turnout.outcomes.facts import TURN_SCHEMA
 from turnout.pipeline.codec import FactsError, decode_turn
 from turnout.pipeline.importers.base import Damaged, Imported, Reading, Skipped, Tally
+from turnout.pipeline.log_opening import opened
 
 KIND = "turns"
 _BOM = b"\xef\xbb\xbf"
@@ -45,7 +46,7 @@ class TurnsImporter:
 
 def _read(path: Path, tally: Tally) -> Iterator[Imported]:
     unknown: Counter[str] = Counter()
-    with path.open("rb") as lines:
+    with opened(path) as lines:
         for number, line in enumerate(lines, 1):
             text = (line.removeprefix(_BOM) if number == 1 else line).strip()
             if not text:
@@ -57,8 +58,8 @@ def _read(path: Path, tally: Tally) -> Iterator[Imported]:
                 yield Damaged(path=str(path), line=number, what=str(error))
                 continue
             unknown.update(decoded.unknown_keys)
-            for error in decoded.negative:
-                yield Damaged(path=str(path), line=number, what=f"{error}; kept out")
+            for below in decoded.negative:
+                yield Damaged(path=str(path), line=number, what=f"{below}; kept out")
             turn = decoded.turn
             yield turn if turn.source is not None else replace(turn, source=KIND)
     if unknown:
