@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import TypeVar
 
 from turnout.outcomes.facts import AttemptEnd, Claim, Limits, Step, ToolCall, TurnFacts, Usage
@@ -171,7 +171,7 @@ def _step(index: int, group: list[Node], tools: dict[Key | None, list[Node]], dr
     told = last.reading.step or Step()
     inner = draft.retold.get(last.key)
     if inner:
-        told = _retold(told, inner)
+        told = _retold(last, told, inner)
     under = tuple(node for member in group for node in tools.get(member.key, ())) if tools else ()
     attempts = len(group) - 1 + (told.attempts or 1)
     step = replace(
@@ -191,12 +191,19 @@ def _attempt_end(node: Node) -> AttemptEnd:
     return AttemptEnd(reason=error.type if error else None, status=error.status if error else None, at=node.span.end)
 
 
-def _retold(step: Step, inner: list[Node]) -> Step:
-    """A request with what the libraries below it say of the same request; several below it are its attempts."""
-    inner = sorted(inner, key=_by_time)
-    last = inner[-1].reading.step or Step()
-    ends = tuple(_attempt_end(other) for other in inner[:-1] if _failed(other))
-    return replace(_filled(step, last), attempts=step.attempts or (len(ends) + 1 if ends else None), attempt_ends=ends)
+def _retold(last: Node, told: Step, inner: list[Node]) -> Step:
+    """A request with what other libraries say of it; several of one library are its attempts."""
+    by_library: dict[str, list[Node]] = defaultdict(list)
+    for node in sorted(inner, key=_by_time):
+        by_library[node.span.scope.name].append(node)
+    step = told
+    for nodes in by_library.values():
+        step = _filled(step, nodes[-1].reading.step or Step())
+        last.reading.asked = last.reading.asked or nodes[-1].reading.asked
+        last.reading.answered = last.reading.answered or nodes[-1].reading.answered
+    requests = max(by_library.values(), key=len)
+    ends = tuple(_attempt_end(other) for other in requests[:-1] if _failed(other))
+    return replace(step, attempts=step.attempts or (len(ends) + 1 if ends else None), attempt_ends=ends)
 
 
 _TOLD = (
@@ -207,6 +214,7 @@ _TOLD = (
     "model",
     "finish_reason",
     "raw_finish_reason",
+    "aborted",
     "max_output_tokens",
     "usage",
     "cost_usd",
@@ -214,12 +222,21 @@ _TOLD = (
     "error",
     "refusal",
 )
+_COUNTS = tuple(item.name for item in fields(Usage))
 
 
 def _filled(step: Step, other: Step) -> Step:
-    """The step, with what only the other one records."""
+    """The step, with what only the other one records, or says more of."""
     missing = {name: getattr(other, name) for name in _TOLD if getattr(step, name) is None}
-    return replace(step, **missing)
+    step = replace(step, **missing)
+    if step.usage and other.usage and step.cache_in_input == other.cache_in_input:
+        counts = {name: getattr(other.usage, name) for name in _COUNTS if getattr(step.usage, name) is None}
+        step = replace(step, usage=replace(step.usage, **counts))
+    if step.error and other.error:
+        known = step.error
+        error = replace(known, status=known.status or other.error.status, message=known.message or other.error.message)
+        step = replace(step, error=error)
+    return step
 
 
 def _called(nodes: Sequence[Node], asked: Sequence[ToolCall]) -> tuple[ToolCall, ...]:

@@ -52,7 +52,12 @@ USAGE: Mapping[str, values.Names] = {
         "ai.usage.outputTokenDetails.reasoningTokens",
     ),
 }
-FINISH = ("gen_ai.response.finish_reasons", "gen_ai.response.finish_reason", "gen_ai.response.stop_reason")
+FINISH = (
+    "gen_ai.response.finish_reasons",
+    "gen_ai.response.finish_reason",
+    "gen_ai.response.stop_reason",
+    "anthropic.message.stop_reason",
+)
 PROVIDER = ("gen_ai.provider.name", "gen_ai.system")
 MODEL = ("gen_ai.request.model", "gen_ai.response.model")
 CONVERSATION = ("gen_ai.conversation.id", "session.id")

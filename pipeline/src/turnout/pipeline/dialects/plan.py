@@ -3,7 +3,7 @@
 The rules, for every dialect that tells its turns by spans:
 
 - A model request belongs to the nearest agent above it. Under a tool call without an agent between, it is a sub-agent's turn of its own.
-  A request inside a request is the same request told by another library.
+  A request inside a request is the same one told by another library; one beside it may be, too (`doubles`).
 - An agent below a tool call is a sub-agent: a turn whose parent is the turn of that call. An agent directly below an agent is a sub-agent too, except
   where the outer one makes no request of its own and holds only the inner one: then both are the same turn.
 - An envelope of runs is no turn where it holds agents; what lies beside an agent in it belongs to the agent at work at that time.
@@ -14,13 +14,14 @@ The rules, for every dialect that tells its turns by spans:
 from collections import defaultdict
 from collections.abc import Iterable
 
+from turnout.pipeline.dialects.doubles import Placed, doubles_in
 from turnout.pipeline.dialects.draft import Draft, giver_of, latest_around
 from turnout.pipeline.dialects.reading import Node, Role
 from turnout.pipeline.dialects.tree import Key, Tree
 from turnout.pipeline.telemetry import Span
 
 _TURNS = frozenset({Role.RUN, Role.AGENT})
-_ANCHORS = frozenset({Role.RUN, Role.AGENT, Role.CALL, Role.TOOL})
+_ANCHORS = _TURNS | {Role.CALL, Role.TOOL}
 
 
 class Plan:
@@ -40,8 +41,10 @@ class Plan:
         self.drafts: dict[Key, Draft] = {}
         self._below: dict[Key, dict[Key, Draft]] = defaultdict(dict)
         self._joined: dict[Key, Key] = {}
+        self._folded: dict[Key, Node] = {}
         self._place_turns()
         self._place_calls()
+        self._fold_doubles()
         self._place_tools()
         self._place_inner()
         self._settle_heads()
@@ -91,7 +94,7 @@ class Plan:
         for above in self._tree.ancestors(span):
             node = self._nodes.get((above.trace_id, above.span_id))
             if node is not None and node.reading.role in _ANCHORS:
-                return node
+                return self._folded.get(node.key, node)
         return None
 
     def _at_work(self, span: Span) -> Node | None:
@@ -191,6 +194,23 @@ class Plan:
             found = anchor
             anchor = self._anchor(anchor.span)
         return found
+
+    def _fold_doubles(self) -> None:
+        """Put each second telling of a request to the first."""
+        if len({node.span.scope.name for node in self._by_role[Role.CALL]}) < 2:  # noqa: PLR2004 - nobody tells twice
+            return
+        traces: dict[str, list[Placed]] = defaultdict(list)
+        for draft in self.drafts.values():
+            for node in draft.calls:
+                traces[node.span.trace_id].append(Placed(node, draft))
+        for kept, other in (pair for placed in traces.values() for pair in doubles_in(placed)):
+            self._fold(kept, other)
+
+    def _fold(self, kept: Placed, other: Placed) -> None:
+        other.draft.calls.remove(other.node)
+        again = (other.node, *other.draft.retold.pop(other.node.key, ()))
+        kept.draft.retold.setdefault(kept.node.key, []).extend(again)
+        self._folded[other.node.key] = kept.node
 
     def _place_tools(self) -> None:
         for node in self._by_role[Role.TOOL]:
