@@ -37,10 +37,11 @@ class IdIndex:
         self._store.put(FOLDER, path_of(place), header + hashes.astype("<u8").tobytes(), durable=False)
         self._held[place] = hashes
 
-    def places(self, ids: Iterable[str], live: Collection[Place]) -> set[Place]:
-        """Those of the live groups that may hold any of these ids."""
+    def places(self, ids: Iterable[str], live: Collection[Place], *, whole: bool = True) -> set[Place]:
+        """Those of the live groups that may hold any of these ids; ``whole`` where they are all the live groups that there are."""
         wanted = np.unique(_hashed(ids))
-        self._held = {place: hashes for place, hashes in self._held.items() if place in live}
+        if whole:
+            self._held = {place: hashes for place, hashes in self._held.items() if place in live}
         return {place for place in live if self._may_hold(place, wanted)}
 
     def _may_hold(self, place: Place, wanted: _Hashes) -> bool:

@@ -234,10 +234,13 @@ class Lake:
             self._writing().tables.tidy()
             return sweep(self._store, self._clock(), grace)
 
-    def find(self, turn_ids: Iterable[str], snapshot: Snapshot) -> tuple[DataFile, ...]:
-        """The files of `turns` that may hold these turns, or turns of these roots."""
-        live = places_of(snapshot.files("turns"))
-        return tuple(live[place] for place in sorted(self._index.places(turn_ids, live)))
+    def find(
+        self, turn_ids: Iterable[str], snapshot: Snapshot, among: Iterable[DataFile] | None = None
+    ) -> tuple[DataFile, ...]:
+        """The files of `turns` that may hold these turns, or turns of these roots; of some of them where they are named."""
+        files = snapshot.files("turns")
+        some = places_of(files if among is None else among)
+        return tuple(some[place] for place in sorted(self._index.places(turn_ids, some, whole=len(some) == len(files))))
 
     def cubes(self, cube: Cube, files: Iterable[DataFile]) -> dict[DataFile, str]:
         """The local paths of the cubes of those files that have this one."""

@@ -1,8 +1,9 @@
 """The warehouse: one consistent state of a lake, to be asked in SQL or by filters."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import accumulate
 from threading import RLock
 from typing import Final
 
@@ -25,7 +26,9 @@ from turnout.pipeline.schema import TABLES
 ORDERS: Final[Mapping[str, str]] = {"latest": "over_at desc, turn_id", "oldest": "over_at, turn_id"}
 """The orders that turns can be listed in."""
 
-_NEWEST_FILES: Final = 4
+_ENOUGH: Final = 40
+"""So many rows for each one that is wanted are looked at first, in the hope that they hold it."""
+
 _NEAR: Final = timedelta(hours=1)
 
 
@@ -165,14 +168,15 @@ class Warehouse:
             near: about when it started; saves the search through the rest.
         """
         snapshot = self._snapshot
-        files = self._lake.find([turn_id], snapshot)
-        closest = () if near is None else tuple(started_within(files, micros(near - _NEAR), micros(near + _NEAR)))
-        for some in (closest, files):
-            rows = self._engine.frame(
-                resource("pages/turn.sql"), {"turn_id": turn_id}, {"turns": self._paths("turns", some)}
+        turns = snapshot.files("turns")
+        closest = () if near is None else tuple(started_within(turns, micros(near - _NEAR), micros(near + _NEAR)))
+        for some in (closest, turns) if closest else (turns,):
+            files = self._lake.find([turn_id], snapshot, some)
+            places = self._engine.frame(
+                resource("pages/turn_place.sql"), {"turn_id": turn_id}, {"turns": self._paths("turns", files)}
             )
-            if rows.height:
-                return self._detail(snapshot, rows.row(0, named=True))
+            if turn_id in places["turn_id"]:
+                return self._detail(snapshot, places, turn_id)
         return None
 
     def require(self, turn_id: str) -> TurnDetail:
@@ -192,31 +196,39 @@ class Warehouse:
         """By source: ``turns``, ``last_received`` and ``last_ended``, the most recent first."""
         return self.sql(resource("pages/freshness.sql"))
 
-    def _detail(self, snapshot: Snapshot, row: dict[str, object]) -> TurnDetail:
-        facts = decode_turn(str(row["facts"]).encode()).turn
-        group, date = str(row.pop("file_group")), str(row["date"])
+    def _detail(self, snapshot: Snapshot, places: pl.DataFrame, turn_id: str) -> TurnDetail:
+        place = places.row(by_predicate=pl.col("turn_id") == turn_id, named=True)
+        here = {(place["date"], place["file_group"])}
         turns = snapshot.files("turns")
         about = {
-            table: self._paths(table, at_places(snapshot.files(table), turns, {(date, group)}))
-            for table in ("steps", "tool_calls")
+            table: self._paths(table, at_places(snapshot.files(table), turns, here))
+            for table in ("turns", "steps", "tool_calls")
         }
+        started = {"turn_id": turn_id, "started": place["started_at"]}
+        found = self._engine.frame(resource("pages/turn.sql"), started, about)
+        row = found.row(0, named=True)
+        one = {"turn_id": turn_id, "started": row["started_at"] or row["received_at"]}
         root = str(row["root_turn_id"])
-        whole = {"turns": self._paths("turns", self._lake.find([root], snapshot))}
-        one = {"turn_id": row["turn_id"], "started": row["started_at"] or row["received_at"]}
+        files = self._lake.find([root], snapshot)
+        # Where no other row of the one file that may know the root has it, the turn is its only segment.
+        alone = root == turn_id and places.height == 1 and len(files) == 1
+        whole = {"turns": self._paths("turns", files)}
         return TurnDetail(
             row=row,
-            facts=facts,
+            facts=decode_turn(str(row["facts"]).encode()).turn,
             verdict=verdict_of(row),
             steps=self._engine.frame(resource("pages/turn_steps.sql"), one, about),
             tool_calls=self._engine.frame(resource("pages/turn_tool_calls.sql"), one, about),
-            segments=self._engine.frame(resource("pages/turn_segments.sql"), {"root": root}, whole),
+            segments=found.drop("facts")
+            if alone
+            else self._engine.frame(resource("pages/turn_segments.sql"), {"root": root}, whole),
         )
 
     def _latest(self, statement: str, filters: Filters, limit: int) -> pl.DataFrame:
         """The latest turns, from as few of the newest files as hold them for sure."""
         files = sorted(_within(self._snapshot, filters), key=lambda file: file.ended, reverse=True)
         whole = narrowed(statement, filters)
-        count = _NEWEST_FILES
+        count = _holding(files, _ENOUGH * limit)
         while True:
             paths = self._paths("turns", files[:count])
             rows = self._engine.frame(whole.text, whole.parameters, {"turns": paths})
@@ -256,6 +268,12 @@ def _inside(file: DataFile, filters: Filters) -> bool:
     anytime = since is None and until is None
     started = (since is None or file.first >= since) and (until is None or file.last < until)
     return anytime or (filters.clock is Clock.STARTED and started)
+
+
+def _holding(files: Sequence[DataFile], rows: int) -> int:
+    """How many of the first files hold so many rows; all where none do."""
+    held = accumulate(file.rows for file in files)
+    return next((count for count, total in enumerate(held, 1) if total >= rows), max(1, len(files)))
 
 
 def _certain(rows: pl.DataFrame, limit: int, rest_ended: int) -> bool:

@@ -1,5 +1,5 @@
--- One segment by id, with the facts and the group of files that its steps and tool calls are in.
-select *, split_part(parse_filename(filename), '.', 1) as file_group
-from located_segments
-where turn_id = $turn_id
+-- One segment by id, with the facts; of the files alone in which it is, and of these the rows that started when it did.
+select *
+from turn_segments
+where turn_id = $turn_id and started_at is not distinct from $started
 limit 1
