@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from turnout.outcomes.facts import Claim, Layer, Limits, Output, Step, ToolCall, ToolStatus, TurnFacts, Usage
-from turnout.pipeline.importers import KINDS, Damaged, Imported, Skipped
+from turnout.pipeline.importers import KINDS, Damaged, Imported, Skipped, detect
 
 Document = Callable[[str, object], Path]
 Value = dict[str, Any]
@@ -256,3 +256,31 @@ def test_other_documents_are_skipped_and_broken_ones_damaged(document: Document,
     assert read(broken) == [
         Damaged(path=str(broken), what="got 55 bytes that are no JSON, expected a whole JSON document")
     ]
+
+
+def test_the_first_format_has_no_name(document: Document) -> None:
+    """Messages beside an exit status and a submission are a run of the first version."""
+    value = run(say("go\n```bash\nls\n```", 1), reply("<returncode>0</returncode>"))
+    del value["trajectory_format"]
+    value["info"]["submission"] = "a patch"
+    path = document("x.traj.json", value)
+    assert detect(path) == "mini-swe-agent"
+    (turn,) = read(path)
+    assert isinstance(turn, TurnFacts)
+    assert [claim.reason for claim in turn.claims] == ["completed"]
+
+
+@pytest.mark.parametrize("status", ["submitted", "SUBMITTED"])
+def test_the_case_of_an_exit_status_does_not_count(document: Document, status: str) -> None:
+    """Forks of the program write it as they like; the last call is the submission all the same."""
+    (turn,) = read(document("x.traj.json", run(say("go\n```bash\nls\n```", 1), status=status)))
+    assert isinstance(turn, TurnFacts)
+    assert [claim.reason for claim in turn.claims] == ["completed"]
+    assert [call.final for call in turn.steps[-1].tool_calls] == [True]
+
+
+def test_limits_and_sums_below_zero_are_none(document: Document) -> None:
+    """A program that writes -1 for "no limit" has none."""
+    (turn,) = read(document("x.traj.json", run(say("hi", 1), cost=-1.0, step_limit=-1, cost_limit=-1)))
+    assert isinstance(turn, TurnFacts)
+    assert (turn.limits, turn.cost_usd) == (None, None)

@@ -100,6 +100,14 @@ def test_other_types_are_not_recorded() -> None:
     assert found == (None, None, None, None, 3, ({},), None, None, {}, None, None)
 
 
+def test_what_is_below_zero_counts_nothing() -> None:
+    """Counts and sums that some writers fill with -1 are not recorded; other numbers keep their sign."""
+    value = {"a": -1, "b": 0, "c": -0.5, "d": 0.5}
+    assert [fields.count(value, key) for key in "ab"] == [None, 0]
+    assert [fields.amount(value, key) for key in "cd"] == [None, 0.5]
+    assert (fields.integer(value, "a"), fields.number(value, "c")) == (-1, -0.5)
+
+
 def test_broken_numbers_do_not_pass_as_numbers() -> None:
     """NaN is no number to add up."""
     assert fields.number({"a": float("nan")}, "a") is None

@@ -21,7 +21,7 @@ from turnout.outcomes.facts import (
 )
 from turnout.outcomes.instants import parse_instant
 from turnout.outcomes.verdict import Outcome
-from turnout.pipeline.importers import KINDS, Damaged, Imported, Skipped
+from turnout.pipeline.importers import KINDS, Damaged, Imported, Skipped, detect
 from turnout.pipeline.importers.base import content_id
 
 Document = Callable[[str, object], Path]
@@ -238,3 +238,18 @@ def test_a_file_without_simulations_is_skipped_and_a_hollow_one_damaged(document
     value = results(message2("hi"))
     value["simulations"].append({"id": "sim-2"})
     assert [type(item) for item in read("tau2", document("y.json", value))] == [TurnFacts, Damaged]
+
+
+def test_a_simulation_by_itself_is_a_turn(document: Document) -> None:
+    """Runs that go on for long write one a file; an error of a kind nobody listed is an error."""
+    value = {
+        "id": "s9",
+        "task_id": "1",
+        "termination_reason": "invalid_message_error",
+        "messages": [{"role": "assistant", "content": "hello"}],
+    }
+    path = document("s9.json", value)
+    assert detect(path) == "tau2"
+    (turn,) = turns("tau2", path)
+    assert turn.turn_id == "tau2:s9"
+    assert [(claim.reason, claim.error_type) for claim in turn.claims] == [("error", "invalid_message_error")]

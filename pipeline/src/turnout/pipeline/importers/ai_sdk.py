@@ -226,8 +226,9 @@ def _step(source: Source, span: Span, tools: Mapping[str | None, Span], index: i
         started_at=span.started_at,
         ended_at=span.ended_at,
         finish_reason=reason,
-        max_output_tokens=fields.integer(at, "ai.settings.maxOutputTokens")
-        or fields.integer(at, "gen_ai.request.max_tokens"),
+        max_output_tokens=fields.count(at, "ai.settings.maxOutputTokens")
+        or fields.count(at, "ai.settings.maxTokens")
+        or fields.count(at, "gen_ai.request.max_tokens"),
         usage=_usage(at),
         output=Output(text_chars=len(said), parts=(said != "") + len(calls)),
         error=StepError(message=span.message) if span.failed else None,
@@ -255,7 +256,7 @@ def _call(source: Source, call: Value, tools: Mapping[str | None, Span]) -> Tool
 
 def _usage(attributes: Value) -> Usage | None:
     def count(*names: str) -> int | None:
-        found = (fields.integer(attributes, name) for name in names)
+        found = (fields.count(attributes, name) for name in names)
         return next((number for number in found if number is not None), None)
 
     usage = Usage(

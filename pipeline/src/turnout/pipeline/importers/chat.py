@@ -63,11 +63,11 @@ def provider_of(model: str | None) -> str | None:
 
 
 def _first(usage: Mapping[str, object], *keys: str) -> int | None:
-    return next((count for key in keys if (count := fields.integer(usage, key)) is not None), None)
+    return next((count for key in keys if (count := fields.count(usage, key)) is not None), None)
 
 
 def _detail(usage: Mapping[str, object], key: str, *parents: str) -> int | None:
-    return next((count for parent in parents if (count := fields.integer(usage, parent, key)) is not None), None)
+    return next((count for parent in parents if (count := fields.count(usage, parent, key)) is not None), None)
 
 
 def quota_error(words: str | None) -> str | None:

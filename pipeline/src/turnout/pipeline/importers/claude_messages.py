@@ -149,10 +149,10 @@ class Messages:
 def usage_of(usage: Mapping[str, object]) -> Usage | None:
     """Read token counts; ``None`` where none is given."""
     found = Usage(
-        input_tokens=fields.integer(usage, "input_tokens"),
-        output_tokens=fields.integer(usage, "output_tokens"),
-        cache_read_tokens=fields.integer(usage, "cache_read_input_tokens"),
-        cache_write_tokens=fields.integer(usage, "cache_creation_input_tokens"),
+        input_tokens=fields.count(usage, "input_tokens"),
+        output_tokens=fields.count(usage, "output_tokens"),
+        cache_read_tokens=fields.count(usage, "cache_read_input_tokens"),
+        cache_write_tokens=fields.count(usage, "cache_creation_input_tokens"),
     )
     return None if found == Usage() else found
 

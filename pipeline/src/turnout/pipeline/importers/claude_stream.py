@@ -233,7 +233,7 @@ def _facts(draft: Draft) -> TurnFacts:
         stop_requests=() if draft.stop is None else (draft.stop,),
         claims=() if draft.result is None else (claim_of(result, draft.last_seen_at),),
         usage=whole(total),
-        cost_usd=fields.number(result, "total_cost_usd"),
+        cost_usd=fields.amount(result, "total_cost_usd"),
         children_expected=tuple(child.turn_id for child in draft.children),
     )
 

@@ -295,11 +295,11 @@ def _code(body: Mapping[str, object]) -> str | None:
 
 def _usage(last: Mapping[str, object]) -> Usage:
     return Usage(
-        input_tokens=fields.integer(last, "input_tokens"),
-        output_tokens=fields.integer(last, "output_tokens"),
-        cache_read_tokens=fields.integer(last, "cached_input_tokens"),
-        cache_write_tokens=fields.integer(last, "cache_write_input_tokens"),
-        reasoning_tokens=fields.integer(last, "reasoning_output_tokens"),
+        input_tokens=fields.count(last, "input_tokens"),
+        output_tokens=fields.count(last, "output_tokens"),
+        cache_read_tokens=fields.count(last, "cached_input_tokens"),
+        cache_write_tokens=fields.count(last, "cache_write_input_tokens"),
+        reasoning_tokens=fields.count(last, "reasoning_output_tokens"),
     )
 
 

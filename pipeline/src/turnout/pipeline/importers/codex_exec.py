@@ -229,11 +229,11 @@ def _is_retry(words: str) -> bool:
 
 def _usage(usage: Item) -> Usage | None:
     found = Usage(
-        input_tokens=fields.integer(usage, "input_tokens"),
-        output_tokens=fields.integer(usage, "output_tokens"),
-        cache_read_tokens=fields.integer(usage, "cached_input_tokens"),
-        cache_write_tokens=fields.integer(usage, "cache_write_input_tokens"),
-        reasoning_tokens=fields.integer(usage, "reasoning_output_tokens"),
+        input_tokens=fields.count(usage, "input_tokens"),
+        output_tokens=fields.count(usage, "output_tokens"),
+        cache_read_tokens=fields.count(usage, "cached_input_tokens"),
+        cache_write_tokens=fields.count(usage, "cache_write_input_tokens"),
+        reasoning_tokens=fields.count(usage, "reasoning_output_tokens"),
     )
     return None if found == Usage() else found
 

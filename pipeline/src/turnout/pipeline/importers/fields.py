@@ -55,11 +55,17 @@ def label(value: object, *path: str) -> str | None:
 
 
 def integer(value: object, *path: str) -> int | None:
-    """Read a whole number that can be a count; a float without a fraction is one."""
+    """Read a whole number that a column can hold; a float without a fraction is one."""
     found = value_at(value, *path)
     if isinstance(found, float) and found.is_integer():
         found = int(found)
     return found if isinstance(found, int) and not isinstance(found, bool) and abs(found) <= _MOST else None
+
+
+def count(value: object, *path: str) -> int | None:
+    """Read a whole number of things; one below zero counts nothing."""
+    found = integer(value, *path)
+    return found if found is not None and found >= 0 else None
 
 
 def number(value: object, *path: str) -> float | None:
@@ -69,6 +75,12 @@ def number(value: object, *path: str) -> float | None:
         return None
     result = float(found)
     return result if abs(result) < float("inf") else None
+
+
+def amount(value: object, *path: str) -> float | None:
+    """Read a sum of money or time; one below zero is none."""
+    found = number(value, *path)
+    return found if found is not None and found >= 0 else None
 
 
 def boolean(value: object, *path: str) -> bool | None:

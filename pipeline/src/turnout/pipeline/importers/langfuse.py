@@ -146,7 +146,7 @@ def _step(source: Source, item: Value, index: int) -> Step:
         raw_finish_reason=said.raw_finish,
         max_output_tokens=_cap(item),
         usage=_usage(fields.mapping(item, "usageDetails")) or _usage_of_columns(item),
-        cost_usd=fields.number(item, "totalCost") or fields.number(item, "costDetails", "total"),
+        cost_usd=fields.amount(item, "totalCost") or fields.amount(item, "costDetails", "total"),
         output=_output(said.text_chars, len(said.calls)),
         error=StepError(message=fields.text(item, "statusMessage")) if failed else None,
         tool_calls=said.calls,
@@ -175,7 +175,7 @@ def _provider(item: Value) -> str | None:
 
 def _usage(details: Value) -> Usage | None:
     def count(*names: str) -> int | None:
-        return next((number for name in names if (number := fields.integer(details, name)) is not None), None)
+        return next((number for name in names if (number := fields.count(details, name)) is not None), None)
 
     found = Usage(
         input_tokens=count("input", "prompt", "input_tokens"),
@@ -189,9 +189,9 @@ def _usage(details: Value) -> Usage | None:
 
 def _usage_of_columns(item: Value) -> Usage | None:
     """The counts of exports without details; there a zero on both sides is how "not recorded" is written."""
-    counts = (fields.integer(item, "inputUsage"), fields.integer(item, "outputUsage"))
+    counts = (fields.count(item, "inputUsage"), fields.count(item, "outputUsage"))
     if not any(counts):
-        counts = (fields.integer(item, "usage", "input"), fields.integer(item, "usage", "output"))
+        counts = (fields.count(item, "usage", "input"), fields.count(item, "usage", "output"))
     return Usage(input_tokens=counts[0], output_tokens=counts[1]) if any(counts) else None
 
 

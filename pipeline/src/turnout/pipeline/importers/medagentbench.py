@@ -49,7 +49,7 @@ def recognise(sample: Sequence[Value], name: str) -> bool:
 def _turn(source: Source, run: Value) -> TurnFacts:
     provenance = fields.mapping(run, "diagnostics", "provenance")
     rounds = fields.objects(run, "turns")
-    limit = fields.integer(provenance, "max_round")
+    limit = fields.count(provenance, "max_round")
     task = fields.label(run, "task_id") or "task"
     return TurnFacts(
         turn_id=":".join((KIND, task, content_id([rounds, run.get("status"), provenance.get("captured_at")]))),

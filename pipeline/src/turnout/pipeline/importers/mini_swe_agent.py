@@ -1,7 +1,7 @@
-"""mini-swe-agent trajectories (``*.traj.json``): one run of one task a file, formats ``mini-swe-agent-1`` and ``-1.1``.
+"""mini-swe-agent trajectories (``*.traj.json``): one run of one task a file.
 
-A step is a model request: a stored answer, or a user message that says an answer was rejected (the answer itself is then not
-stored). The exit status of the run is the runtime's claim.
+The formats are ``mini-swe-agent-1``, ``-1.1``, and the first one, which had no name. A step is a model request: a stored answer, or a
+user message that says an answer was rejected (the answer itself is then not stored). The exit status of the run is the runtime's claim.
 """
 
 import re
@@ -27,6 +27,15 @@ _FORMAT = "mini-swe-agent-"
 _ACTION = re.compile(r"```(?:bash|mswea_bash_command)\s*\n(.*?)\n```", re.DOTALL)
 _RETURN_CODE = re.compile(r"<returncode>(-?\d+)</returncode>")
 _TIMED_OUT = re.compile(r"^The last command .{0,2000}? timed out", re.DOTALL)
+_REASONS = {
+    "submitted": "completed",
+    "timeexceeded": "time_budget",
+    "userinterruption": "user_stop",
+    "keyboardinterrupt": "user_stop",
+    "contentpolicyviolationerror": "content_filter",
+    "contextwindowexceeded": "prompt_too_long",
+    "contextwindowexceedederror": "prompt_too_long",
+}
 
 Message = Mapping[str, object]
 
@@ -43,9 +52,19 @@ def parse(source: Source, records: Iterable[Record | Damaged]) -> Iterator[Impor
 
 
 def recognise(sample: Sequence[Mapping[str, object]], name: str) -> bool:
-    """Know a trajectory by the format that it names."""
+    """Know a trajectory by the format that it names, or by its messages beside the exit status and the submission."""
     del name
-    return any((fields.text(value, "trajectory_format") or "").startswith(_FORMAT) for value in sample)
+    return any(_is_named(value) or _is_of_first_format(value) for value in sample)
+
+
+def _is_named(value: Mapping[str, object]) -> bool:
+    return (fields.text(value, "trajectory_format") or "").startswith(_FORMAT)
+
+
+def _is_of_first_format(value: Mapping[str, object]) -> bool:
+    info = fields.mapping(value, "info")
+    has_messages = isinstance(value.get("messages"), list) and "trajectory_format" not in value
+    return has_messages and "exit_status" in info and "submission" in info
 
 
 def _turn(source: Source, run: Mapping[str, object]) -> TurnFacts:
@@ -68,7 +87,7 @@ def _turn(source: Source, run: Mapping[str, object]) -> TurnFacts:
         limits=limits,
         steps=steps,
         claims=() if exit_status is None else (_claim(exit_status, info, messages, limits),),
-        cost_usd=fields.number(info, "model_stats", "instance_cost"),
+        cost_usd=fields.amount(info, "model_stats", "instance_cost"),
     )
 
 
@@ -92,9 +111,9 @@ def _attended(agent_type: str | None) -> bool | None:
 def _limits(info: Mapping[str, object]) -> Limits | None:
     agent = fields.mapping(info, "config", "agent")
     found = Limits(
-        steps=fields.integer(agent, "step_limit") or None,
-        cost_usd=fields.number(agent, "cost_limit") or None,
-        seconds=fields.number(agent, "wall_time_limit_seconds") or None,
+        steps=fields.count(agent, "step_limit") or None,
+        cost_usd=fields.amount(agent, "cost_limit") or None,
+        seconds=fields.amount(agent, "wall_time_limit_seconds") or None,
     )
     return None if found == Limits() else found
 
@@ -115,27 +134,15 @@ def _claim(status: str, info: Mapping[str, object], messages: Sequence[Message],
 
 def _reason(status: str, info: Mapping[str, object], limits: Limits | None) -> str:
     """Say in the words of the contract what an exit status says; anything that is no status is an exception's name."""
-    match status:
-        case "Submitted":
-            return "completed"
-        case "LimitsExceeded":
-            return _limit_reason(info, limits or Limits())
-        case "TimeExceeded":
-            return "time_budget"
-        case "UserInterruption" | "KeyboardInterrupt":
-            return "user_stop"
-        case "ContentPolicyViolationError":
-            return "content_filter"
-        case "ContextWindowExceeded" | "ContextWindowExceededError":
-            return "prompt_too_long"
-        case _:
-            return "error"
+    if status.lower() == "limitsexceeded":
+        return _limit_reason(info, limits or Limits())
+    return _REASONS.get(status.lower(), "error")
 
 
 def _limit_reason(info: Mapping[str, object], limits: Limits) -> str:
     """One status stands for both limits: the one that is spent, else the only one there is."""
-    calls = fields.integer(info, "model_stats", "api_calls") or 0
-    cost = fields.number(info, "model_stats", "instance_cost") or 0.0
+    calls = fields.count(info, "model_stats", "api_calls") or 0
+    cost = fields.amount(info, "model_stats", "instance_cost") or 0.0
     if limits.steps is not None and calls >= limits.steps:
         return "step_limit"
     if limits.cost_usd is not None and (cost >= limits.cost_usd or limits.steps is None):
@@ -159,11 +166,15 @@ def _steps(source: Source, messages: Sequence[Message], model: str | None, exit_
             messages, position
         ):
             steps.append(_rejected(message, model))
-    if steps and exit_status == "Submitted" and steps[-1].tool_calls:
+    if steps and _is_submitted(exit_status) and steps[-1].tool_calls:
         *others, answer = steps[-1].tool_calls
         submitted = replace(answer, status=ToolStatus.OK, error_type=None, final=True)
         steps[-1] = replace(steps[-1], tool_calls=(*others, submitted))
     return tuple(replace(step, index=index) for index, step in enumerate(steps, 1))
+
+
+def _is_submitted(exit_status: str | None) -> bool:
+    return exit_status is not None and exit_status.lower() == "submitted"
 
 
 def _is_answer(message: Message) -> bool:
@@ -217,8 +228,8 @@ def _rejected(message: Message, model: str | None) -> Step:
 
 
 def _cost(message: Message, response: Mapping[str, object]) -> float | None:
-    kept = fields.number(message, "extra", "cost")
-    return kept if kept is not None else fields.number(response, "usage", "cost")
+    kept = fields.amount(message, "extra", "cost")
+    return kept if kept is not None else fields.amount(response, "usage", "cost")
 
 
 def _calls(source: Source, message: Message, text: str) -> tuple[ToolCall, ...]:

@@ -96,7 +96,7 @@ def _turn(source: Source, run: Mapping[str, object]) -> TurnFacts:
         steps=steps,
         claims=claims,
         usage=_total(usages) if all(step.usage is None for step in steps) else None,
-        cost_usd=fields.number(metrics, "accumulated_cost") or None,
+        cost_usd=fields.amount(metrics, "accumulated_cost") or None,
         task_result=_result(run),
     )
 
@@ -215,10 +215,10 @@ def _step(answer: Answer, usage: Mapping[str, object], place: int) -> Step:
 
 def _usage(usage: Mapping[str, object]) -> Usage | None:
     found = Usage(
-        input_tokens=fields.integer(usage, "prompt_tokens"),
-        output_tokens=fields.integer(usage, "completion_tokens"),
-        cache_read_tokens=fields.integer(usage, "cache_read_tokens"),
-        cache_write_tokens=fields.integer(usage, "cache_write_tokens"),
+        input_tokens=fields.count(usage, "prompt_tokens"),
+        output_tokens=fields.count(usage, "completion_tokens"),
+        cache_read_tokens=fields.count(usage, "cache_read_tokens"),
+        cache_write_tokens=fields.count(usage, "cache_write_tokens"),
     )
     return None if found == Usage() else found
 
@@ -238,7 +238,7 @@ def _total(usages: Sequence[Mapping[str, object]]) -> Usage | None:
 def _priced(steps: Sequence[Step], metrics: Mapping[str, object]) -> tuple[Step, ...]:
     """Give each step its cost where the record lists one cost a request."""
     listed = fields.items(metrics, "costs")
-    costs = [fields.number(item, "cost") if isinstance(item, Mapping) else fields.number(item) for item in listed]
+    costs = [fields.amount(item, "cost") if isinstance(item, Mapping) else fields.amount(item) for item in listed]
     if len(costs) != len(steps) or not any(costs):
         return tuple(steps)
     return tuple(replace(step, cost_usd=cost) for step, cost in zip(steps, costs, strict=True))

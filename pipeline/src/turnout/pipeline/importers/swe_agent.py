@@ -62,7 +62,7 @@ def _turn(source: Source, run: Value) -> TurnFacts:
         steps=steps,
         claims=() if status is None else (_claim(status),),
         usage=_usage(stats),
-        cost_usd=fields.number(stats, "instance_cost") or None,
+        cost_usd=fields.amount(stats, "instance_cost") or None,
     )
 
 
@@ -79,14 +79,14 @@ def _model(run: Value) -> Value:
 
 def _limits(model: Value) -> Limits | None:
     found = Limits(
-        steps=fields.integer(model, "per_instance_call_limit") or None,
-        cost_usd=fields.number(model, "per_instance_cost_limit") or None,
+        steps=fields.count(model, "per_instance_call_limit") or None,
+        cost_usd=fields.amount(model, "per_instance_cost_limit") or None,
     )
     return None if found == Limits() else found
 
 
 def _usage(stats: Value) -> Usage | None:
-    sent, received = fields.integer(stats, "tokens_sent"), fields.integer(stats, "tokens_received")
+    sent, received = fields.count(stats, "tokens_sent"), fields.count(stats, "tokens_received")
     return Usage(input_tokens=sent, output_tokens=received) if sent or received else None
 
 

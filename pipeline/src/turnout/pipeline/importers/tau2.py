@@ -30,7 +30,15 @@ def unpack(document: object) -> Iterable[object]:
     """Find the simulations of a results file, each with what the file says of the run."""
     info = fields.value_at(document, "info")
     runs = fields.value_at(document, "simulations")
-    return [{"simulation": run, "info": info} for run in runs] if isinstance(runs, list) else [document]
+    if isinstance(runs, list):
+        return [{"simulation": run, "info": info} for run in runs]
+    return [{"simulation": document, "info": info}] if _is_simulation(document) else [document]
+
+
+def _is_simulation(value: object) -> bool:
+    """Whether a value is a simulation by itself, as runs that go on for long write them one a file."""
+    named = fields.value_at(value, "termination_reason") is not None and fields.value_at(value, "task_id") is not None
+    return named and isinstance(fields.value_at(value, "messages"), list)
 
 
 def parse(source: Source, records: Iterable[Record | Damaged]) -> Iterator[Imported]:
@@ -40,6 +48,8 @@ def parse(source: Source, records: Iterable[Record | Damaged]) -> Iterator[Impor
             yield record
         elif isinstance(fields.value_at(record.value, "simulation", "messages"), list):
             yield _turn(source, fields.mapping(record.value, "simulation"), fields.mapping(record.value, "info"))
+        elif _is_simulation(record.value):
+            yield _turn(source, record.value, {})
         elif "simulation" in record.value:
             yield Damaged(
                 path=source.path, line=record.number, what="simulation: got no messages, expected a list of them"
@@ -49,9 +59,14 @@ def parse(source: Source, records: Iterable[Record | Damaged]) -> Iterator[Impor
 
 
 def recognise(sample: Sequence[Value], name: str) -> bool:
-    """Know a results file by its simulations."""
+    """Know a results file by its simulations, and a simulation by what ended it."""
     del name
-    return any(isinstance(value.get("simulations"), list) and "info" in value for value in sample)
+    return any(
+        (isinstance(value.get("simulations"), list) and "info" in value)
+        or isinstance(fields.value_at(value, "simulation", "messages"), list)
+        or _is_simulation(value)
+        for value in sample
+    )
 
 
 def _turn(source: Source, run: Value, info: Value) -> TurnFacts:
@@ -71,7 +86,7 @@ def _turn(source: Source, run: Value, info: Value) -> TurnFacts:
         last_seen_at=ended_at,
         steps=tuple(_step(source, message, replies, model, index) for index, message in enumerate(answers, 1)),
         claims=() if reason is None else (_claim(reason),),
-        cost_usd=fields.number(run, "agent_cost"),
+        cost_usd=fields.amount(run, "agent_cost"),
         task_result=_result(run),
     )
 
@@ -84,7 +99,7 @@ def _replies(messages: Sequence[Value]) -> Iterator[Value]:
 
 
 def _claim(reason: str) -> Claim:
-    word = _ENDS.get(reason, reason)
+    word = _ENDS.get(reason.lower()) or ("error" if reason.lower().endswith("error") else reason)
     # The bare status would be read as a stop by a person, which the simulator's word is not.
     status = f"{KIND}:{reason}"
     return Claim(by=Layer.HOST, reason=word, status=status, error_type=reason if word == "error" else None)
@@ -105,7 +120,7 @@ def _step(source: Source, message: Value, replies: Mapping[str | None, Value], m
         ended_at=fields.instant(message, "timestamp"),
         finish_reason=fields.text(choice, "finish_reason"),
         usage=usage,
-        cost_usd=fields.number(message, "cost") if usage is not None else None,
+        cost_usd=fields.amount(message, "cost") if usage is not None else None,
         output=Output(text_chars=len(said), parts=(said != "") + len(calls)),
         tool_calls=calls,
     )
