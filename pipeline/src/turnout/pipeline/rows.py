@@ -6,7 +6,8 @@ The `steps` and `tool_calls` rows are projections of the stored facts, so they c
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import date, timedelta
+from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
 from turnout.outcomes.classify import classify
@@ -34,6 +35,8 @@ Row: TypeAlias = dict[str, object]
 """One row by column name; instants are microseconds since the epoch, UTC."""
 
 _NANOS_PER_SECOND = 1_000_000_000
+_NANOS_PER_DAY = 24 * 60 * 60 * _NANOS_PER_SECOND
+_EPOCH = date(1970, 1, 1)
 _TOKENS: Final = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens")
 _MOST: Final = 2**63 - 1
 _NO_LIMITS = Limits()
@@ -73,7 +76,13 @@ def digest_of(facts_json: bytes) -> str:
 def date_of(turn: ClassifiedTurn) -> str:
     """The UTC date a turn is kept under: of its start, else of its first receipt."""
     instant = turn.received_at if turn.facts.started_at is None else turn.facts.started_at
-    return datetime.fromtimestamp(instant // _NANOS_PER_SECOND, UTC).date().isoformat()
+    return _date(instant // _NANOS_PER_DAY)
+
+
+@lru_cache(maxsize=1024)
+def _date(day: int) -> str:
+    """Turns that come together are of few days, and the calendar is what costs."""
+    return (_EPOCH + timedelta(days=day)).isoformat()
 
 
 def turn_row(turn: ClassifiedTurn) -> Row:
@@ -97,6 +106,7 @@ def turn_row(turn: ClassifiedTurn) -> Row:
         "facts": encoded.decode(),
         "last_segment": True,
         "updated_at": _micros(turn.received_at),
+        **_step_outputs(facts.steps),
         "segment_of": None if facts.root_turn_id in {None, facts.turn_id} else facts.root_turn_id,
     }
 
@@ -240,6 +250,19 @@ def _last_step(steps: tuple[Step, ...]) -> Row:
         "last_output_tokens": (inclusive(last) or _NO_USAGE).output_tokens,
         "last_max_output_tokens": last.max_output_tokens,
         "last_text_chars": (last.output or _NO_OUTPUT).text_chars,
+    }
+
+
+def _step_outputs(steps: tuple[Step, ...]) -> Row:
+    """What a cap of output tokens for each call would have met; a call that failed before it said anything is passed over."""
+    used = [(inclusive(step) or _NO_USAGE).output_tokens for step in steps]
+    charged = [bool(step.finish_reason or step.raw_finish_reason) for step in steps]
+    said = all(count is not None for count, finished in zip(used, charged, strict=True) if finished)
+    largest = max((count for count in used if count is not None), default=None)
+    return {
+        "step_output_tokens": largest if said and largest is not None and largest <= _MOST else None,
+        "step_output_cap": max((step.max_output_tokens for step in steps if step.max_output_tokens is not None), default=None),
+        "step_cut": any(finish_of(step).kind is FinishClass.LENGTH for step in steps),
     }
 
 

@@ -4,6 +4,7 @@ A model that the table does not know is unpriced, which is never zero. Token cou
 output includes reasoning, as genai-prices expects them.
 """
 
+from bisect import bisect_left
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
@@ -15,6 +16,7 @@ from genai_prices.data_snapshot import get_snapshot
 from genai_prices.types import ModelInfo, ModelPrice, TieredPrices
 
 from turnout.outcomes.facts import Instant, Usage
+from turnout.outcomes.quick import quick
 
 PRICE_LIST = f"genai-prices {version('genai-prices')}"
 """The price list in use, kept beside every price that came from it."""
@@ -34,6 +36,7 @@ class CostSource(StrEnum):
     PRICED = "priced"
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Cost:
     """Dollars and where they come from; ``None`` for both is unpriced."""
@@ -49,14 +52,14 @@ def price_call(usage: Usage | None, model: str | None, provider: str | None, sta
     """Price one call at the time it started; a call without a time is priced at the end of the list."""
     if usage is None or model is None or usage.input_tokens is None or usage.output_tokens is None:
         return UNPRICED
-    found = _model(model, provider)
-    if found is None:
+    prices = _prices(model, provider, None if started is None else started // _QUARTER)
+    if prices is None:
         return UNPRICED
     read, written = usage.cache_read_tokens or 0, usage.cache_write_tokens or 0
     if read + written > usage.input_tokens:
         # The counts contradict each other: the cache is a part of the input.
         return UNPRICED
-    rates = _rates(found, None if started is None else started // _QUARTER, usage.input_tokens)
+    rates = _band(prices, bisect_left(prices.starts, usage.input_tokens) if prices.starts else 0)
     fresh = usage.input_tokens - read - written
     usd = fresh * rates.fresh + read * rates.read + written * rates.written + usage.output_tokens * rates.output
     return Cost(usd, CostSource.PRICED)
@@ -72,15 +75,9 @@ class Rates:
     output: float
 
 
-def _rates(model: "Found", quarter: int | None, input_tokens: int) -> Rates:
-    """The rates of a call: a price is linear in its counts between two thresholds of the input."""
-    prices = _prices(model, quarter)
-    return _band(prices, sum(input_tokens > start for start in prices.starts))
-
-
 @lru_cache(maxsize=4096)
 def _band(prices: "Prices", band: int) -> Rates:
-    """Ask the price list itself for the rates of one band, at an input that lies in it."""
+    """Ask the price list itself for the rates between two thresholds of the input, where a price is linear in its counts."""
     start = prices.starts[band - 1] if band else 0
     tokens = start + 1
     fresh = prices.ask(input_tokens=tokens)
@@ -104,8 +101,15 @@ class Prices:
         return float(self.listed.calc_price(PricedUsage(**counts))["total_price"])
 
 
+@lru_cache(maxsize=8192)
+def _prices(model: str, provider: str | None, quarter: int | None) -> Prices | None:
+    """A model's prices at a time, misses remembered too."""
+    found = _model(model, provider)
+    return None if found is None else _prices_at(found, quarter)
+
+
 @lru_cache(maxsize=4096)
-def _prices(model: "Found", quarter: int | None) -> Prices:
+def _prices_at(model: "Found", quarter: int | None) -> Prices:
     when = datetime.max.replace(tzinfo=UTC) if quarter is None else _EPOCH + timedelta(minutes=15 * quarter)
     listed = model.info.get_prices(when)
     tiers = [tier.start for price in vars(listed).values() if isinstance(price, TieredPrices) for tier in price.tiers]
