@@ -71,3 +71,28 @@ def test_an_answer_of_which_an_exception_was_made_is_an_answer() -> None:
     spoken = spoken_end(failure_of(tape.span("x", 0, 1, status=SpanStatus.ERROR, message=message)))
     assert spoken is not None
     assert (spoken.finish_reason, spoken.raw_finish_reason) == ("length", None)
+
+
+STEERED = {"class": ("langgraph.errors.ParentCommand", "Command(goto='b')"), "text": ("Exception", "ParentCommand(x)")}
+
+
+@pytest.mark.parametrize("raised", STEERED.values(), ids=STEERED)
+def test_what_steers_a_graph_is_no_failure(raised: tuple[str, str]) -> None:
+    """A hand-over inside a graph is an exception, and its spans end in ERROR."""
+    assert failure_of(Tape("x").span("x", 0, 1, raised=raised)) is None
+
+
+ENDS = {
+    "step limit in text": (("WorkflowRuntimeError", "Max iterations of 3 reached!"), "max_iterations", Limits(steps=3)),
+    "workflow's time": (("WorkflowTimeoutError", "timed out"), "time_budget", None),
+    "a person's stop": (("workflows.errors.WorkflowCancelledByUser", ""), "user_stop", None),
+    "class as text": (("<class 'openai.ContentFilterFinishReasonError'>", ""), "content_filter", None),
+}
+
+
+@pytest.mark.parametrize(("raised", "reason", "limits"), ENDS.values(), ids=ENDS)
+def test_ends_by_class_and_by_text(raised: tuple[str, str], reason: str, limits: Limits | None) -> None:
+    """One class may stand for several ends, so its text is read where the class is not known."""
+    failure = failure_of(Tape("x").span("x", 0, 1, raised=raised))
+    assert failure is not None
+    assert (reason_of(failure), limits_in(failure.message)) == (reason, limits)

@@ -70,3 +70,17 @@ def test_a_wait_for_a_person_is_told_by_its_node() -> None:
     llm(tape, head, 1, "tool_calls")
     chain(tape, "hitl", head, ("Exception", "GraphInterrupt((Interrupt(value=1),))"), langgraph_node="hitl")
     assert told(tape) == "bot | runtime says interrupt\n  1 m tool_calls 120/30"
+
+
+def test_a_refusal_and_a_cut_stand_in_the_message() -> None:
+    """The Responses API has no finish reason, and a refusal hides behind a stop."""
+    tape = Tape("langsmith")
+    head = chain(tape, "bot", lc_agent_name="bot")
+    for begin, message in (
+        (1, {"response_metadata": {"incomplete_details": {"reason": "max_output_tokens"}}}),
+        (3, {"response_metadata": {"finish_reason": "stop"}, "additional_kwargs": {"refusal": "no"}}),
+    ):
+        value = json.dumps({"generations": [[{"text": "", "message": {"kwargs": message}}]]})
+        attributes: Attributes = {"langsmith.span.kind": "llm", "gen_ai.request.model": "m", "gen_ai.completion": value}
+        tape.span("Chat", begin, begin + 1, attributes, parent=head)
+    assert told(tape) == "bot\n  1 m (max_output_tokens)\n  2 m stop refused"

@@ -300,3 +300,43 @@ def test_the_genai_names_beside_ours_count_once() -> None:
     }
     tape.span("response", 2, 3, attributes, parent=bot, status=OK)
     assert told(tape) == "bot\n  1 m stop 120/30"
+
+
+RESPONSES: dict[str, tuple[dict[str, object], str]] = {
+    "done": ({"status": "completed"}, "completed"),
+    "asks for a tool": ({"status": "completed", "output": [{"type": "function_call"}]}, "tool_calls"),
+    "cut": ({"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}, "(max_output_tokens)"),
+    "gave no reason": ({"status": "incomplete"}, "incomplete"),
+}
+
+
+@pytest.mark.parametrize(("response", "said"), RESPONSES.values(), ids=RESPONSES)
+def test_the_status_of_a_response_is_its_finish(response: dict[str, object], said: str) -> None:
+    """A client's own instrumentation sets no finish reason for the Responses API."""
+    tape = Tape("openinference.instrumentation.openai")
+    value = json.dumps({"object": "response", **response})
+    tape.span("Response", 0, 1, {KIND: "LLM", "llm.model_name": "m", "output.value": value}, status=OK)
+    assert told(tape) == f"?\n  1 m {said}"
+
+
+MESSAGES: dict[str, tuple[dict[str, object], str]] = {
+    "refused beside its text": (
+        {"response_metadata": {"finish_reason": "stop"}, "additional_kwargs": {"refusal": "no"}},
+        "stop refused",
+    ),
+    "refused in a part": (
+        {"response_metadata": {"object": "response", "status": "completed"}, "content": [{"type": "refusal"}]},
+        "completed refused",
+    ),
+    "cut": ({"response_metadata": {"incomplete_details": {"reason": "content_filter"}}}, "(content_filter)"),
+}
+
+
+@pytest.mark.parametrize(("message", "said"), MESSAGES.values(), ids=MESSAGES)
+def test_the_message_of_langchain_says_what_the_attributes_leave_out(message: dict[str, object], said: str) -> None:
+    """The Responses API and refusals have no attribute of their own."""
+    tape = Tape(LANGCHAIN)
+    head = tape.span("bot", 0, 9, {KIND: "CHAIN", "metadata": '{"lc_agent_name": "bot"}'}, status=OK)
+    value = json.dumps({"generations": [[{"text": "", "message": {"kwargs": message}}]]})
+    tape.span("Chat", 1, 2, {KIND: "LLM", "llm.model_name": "m", "output.value": value}, parent=head, status=OK)
+    assert told(tape) == f"bot\n  1 m {said}"

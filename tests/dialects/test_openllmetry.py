@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from made_telemetry import Attributes, Tape, tell
 from turnout.pipeline.dialects import turns_from
 from turnout.pipeline.telemetry import Span, SpanStatus
@@ -166,3 +168,73 @@ def test_the_names_before_the_conventions() -> None:
     }
     tape.span("openai.chat", 0, 1, attributes)
     assert told(tape) == "?\n  1 m length 120/30"
+
+
+def graph(tape: Tape, success: bool = True) -> Span:
+    attributes: Attributes = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "bot"}
+    status: Attributes = {"gen_ai.task.status": "success"} if success else {}
+    return tape.span("invoke_agent bot", 0, 9, {**attributes, **status})
+
+
+def asked_in_task(
+    tape: Tape, head: Span, message: dict[str, object], told: Attributes, raised: tuple[str, str] | None = None
+) -> None:
+    """A request below a task whose output has the message."""
+    output = json.dumps({"outputs": {"messages": [{"kwargs": message}]}})
+    task: Attributes = {
+        "traceloop.span.kind": "task",
+        "gen_ai.operation.name": "execute_task",
+        "traceloop.entity.output": output,
+    }
+    node = tape.span("execute_task model", 1, 3, task, parent=head)
+    named: Attributes = {"gen_ai.operation.name": "chat", "gen_ai.request.model": "m", "llm.request.type": "chat"}
+    tape.span("ChatModel.chat", 1, 2, {**named, **told}, parent=node, raised=raised)
+
+
+MESSAGES: dict[str, tuple[dict[str, object], str]] = {
+    "cut": (
+        {"response_metadata": {"object": "response", "status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}},
+        "bot | runtime says success\n  1 m (max_output_tokens)",
+    ),
+    "done": (
+        {"response_metadata": {"object": "response", "status": "completed"}},
+        "bot | runtime says success\n  1 m completed",
+    ),
+    "asks for a tool": (
+        {"response_metadata": {"object": "response", "status": "completed"}, "tool_calls": [{"name": "f"}]},
+        "bot | runtime says success\n  1 m tool_calls",
+    ),
+    "refused in a part": (
+        {"response_metadata": {"object": "response", "status": "completed"}, "content": [{"type": "refusal"}]},
+        "bot | runtime says success\n  1 m completed refused",
+    ),
+    "no word": ({"response_metadata": {}}, "bot\n  1 m"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("message", "said"), MESSAGES.values(), ids=MESSAGES)
+def test_success_proves_nothing_where_the_reply_tells_no_end(message: dict[str, object], said: str) -> None:
+    """The call came back, also after a reply that was cut or refused; the message in the task's output says which."""
+    tape = Tape(LANGCHAIN)
+    asked_in_task(tape, graph(tape), message, {})
+    assert told(tape) == said
+
+
+def test_a_refusal_behind_a_clean_stop_is_in_the_tasks_output() -> None:
+    """The reply shows no text, and only the message says why."""
+    tape = Tape(LANGCHAIN)
+    reply = json.dumps([{"role": "assistant", "parts": [], "finish_reason": "stop"}])
+    refused: dict[str, object] = {
+        "response_metadata": {"finish_reason": "stop"},
+        "additional_kwargs": {"refusal": "no"},
+    }
+    asked_in_task(tape, graph(tape), refused, {"gen_ai.output.messages": reply})
+    assert told(tape) == "bot | runtime says success\n  1 m stop refused"
+
+
+def test_a_request_that_failed_takes_no_end_from_its_task() -> None:
+    """Another request of the same task was answered in its place."""
+    tape = Tape(LANGCHAIN)
+    stopped: dict[str, object] = {"response_metadata": {"finish_reason": "stop"}}
+    asked_in_task(tape, graph(tape, success=False), stopped, {}, ("APIError", "busy"))
+    assert told(tape) == "bot\n  1 m error APIError None"

@@ -7,7 +7,7 @@ explanation becomes a claim of that runtime.
 from dataclasses import replace
 
 from turnout.outcomes.facts import Claim, Instant, Layer, Step, ToolCall, ToolStatus, TurnFacts, YieldRecord
-from turnout.pipeline.dialects import frameworks, vercel
+from turnout.pipeline.dialects import frameworks, openllmetry, vercel
 from turnout.pipeline.dialects.compose import Call, Turn
 from turnout.pipeline.dialects.values import mapping, model
 
@@ -159,7 +159,9 @@ def _unproven_provider(turn: Turn, facts: TurnFacts) -> TurnFacts:
 
 
 def _is_doubtful(step: Step) -> bool:
-    return step.finish_reason == "length" and step.provider == "openai" and step.raw_finish_reason is None
+    return (
+        (step.finish_reason or "").lower() == "length" and step.provider == "openai" and step.raw_finish_reason is None
+    )
 
 
 def _came_back(turn: Turn, facts: TurnFacts) -> TurnFacts:
@@ -167,6 +169,21 @@ def _came_back(turn: Turn, facts: TurnFacts) -> TurnFacts:
     if turn.source not in _WORKFLOWS or facts.steps or facts.claims or not facts.children_expected or facts.open:
         return facts
     return replace(facts, claims=(Claim(by=Layer.RUNTIME, reason="completed", at=facts.ended_at),))
+
+
+def _unproven_success(turn: Turn, facts: TurnFacts) -> TurnFacts:
+    """A call of langchain that came back says success whatever the reply was; without the end of that reply it proves nothing."""
+    if (
+        turn.source != openllmetry.SOURCE
+        or not facts.steps
+        or not any(head.reading.returned for head in turn.draft.heads)
+    ):
+        return facts
+    last = facts.steps[-1]
+    told = (last.finish_reason, last.raw_finish_reason, last.refusal, last.error, last.aborted)
+    if any(told):
+        return facts
+    return replace(facts, claims=tuple(claim for claim in facts.claims if claim.reason != "success"))
 
 
 def _handed_over(turn: Turn, facts: TurnFacts) -> TurnFacts:
@@ -191,6 +208,7 @@ _RULES = (
     _waiting_for_client,
     _stopped_by_count,
     _came_back,
+    _unproven_success,
     _handed_over,
     _unproven_provider,
 )

@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass, replace
 
 from turnout.outcomes.facts import Claim, Instant, Layer, Limits, Step, StepError
+from turnout.pipeline.dialects import spelling
 from turnout.pipeline.dialects.values import text, whole
 from turnout.pipeline.telemetry import Span, SpanStatus
 
@@ -19,6 +20,7 @@ _CLASS_CLAIMS = {
     "GraphRecursionError": "max_iterations",
     "MaxTurnsExceeded": "max_turns",
     "AgentMaxStepsError": "step_limit",
+    "WorkflowTimeoutError": "time_budget",
     "LlmCallsLimitExceededError": "step_limit",
     "ModelCallLimitExceededError": "step_limit",
     "ToolCallLimitExceededError": "tool_calls_limit",
@@ -52,6 +54,7 @@ _CLASS_CLAIMS = {
     "OperationCanceledException": "cancelled",
     "TaskCanceledException": "cancelled",
     "KeyboardInterrupt": "user_stop",
+    "WorkflowCancelledByUser": "user_stop",
     # hand-backs to a person
     "GraphInterrupt": "interrupt",
     "NodeInterrupt": "interrupt",
@@ -73,6 +76,7 @@ _TEXT_CLAIMS = (
     ("tool call limits exceeded", "tool_calls_limit"),
     ("tool call limit reached", "tool_calls_limit"),
     ("recursion limit of", "max_iterations"),
+    ("max iterations of", "max_iterations"),
 )
 """Texts of runtimes that raise one class for several ends, or that keep no class at all."""
 
@@ -80,6 +84,7 @@ _TEXT_LIMITS = (
     (re.compile(r"max_turns'?\"?: ?(\d{1,9})"), "steps"),
     (re.compile(r"request_limit of (\d{1,9})"), "steps"),
     (re.compile(r"llm calls limit of `?(\d{1,9})"), "steps"),
+    (re.compile(r"[Mm]ax iterations of (\d{1,9})"), "steps"),
     (re.compile(r"run limit \((?:\d{1,9})/(\d{1,9})\)"), "steps"),
     (re.compile(r"tool_calls_limit of (\d{1,9})"), "tool_calls"),
     (re.compile(r"total_tokens_limit of (\d{1,12})"), "total_tokens"),
@@ -96,6 +101,8 @@ _TERMINATED = re.compile(r"terminated with finish_reason='?(\w+)")
 _TRACEBACK = "Traceback (most recent call last)"
 _REPR = re.compile(r"([A-Z]\w*)\(")
 """An exception in text, as `repr` writes it."""
+_STEERING = frozenset({"ParentCommand", "GraphBubbleUp"})
+"""Exceptions by which a runtime steers itself: nothing went wrong, though their spans end in ERROR."""
 _NO_CLASSES = frozenset({None, "Exception", "BaseException"})
 """What stands for the class where the emitter did not have it."""
 
@@ -146,7 +153,7 @@ def failure_of(span: Span) -> Failure | None:
     thrown = [event for event in reversed(span.events) if event.name == "exception"]
     raised = max(thrown, key=lambda event: event.time or 0, default=None)
     kind = text(raised.attributes, "exception.type") if raised else None
-    kind = kind or text(span.attributes, "error.type")
+    kind = spelling.error_class(kind or text(span.attributes, "error.type"))
     if kind is None and raised is None and span.status is not SpanStatus.ERROR:
         return None
     message = (text(raised.attributes, "exception.message") if raised else None) or span.status_message or None
@@ -155,7 +162,8 @@ def failure_of(span: Span) -> Failure | None:
     if kind in _NO_CLASSES:
         named = _REPR.match(short or "")
         kind = named.group(1) if named else kind
-    return Failure(kind, short, status or status_in(short), (raised.time if raised else None) or span.end)
+    failure = Failure(kind, short, status or status_in(short), (raised.time if raised else None) or span.end)
+    return None if failure.name in _STEERING else failure
 
 
 def status_in(message: str | None) -> int | None:

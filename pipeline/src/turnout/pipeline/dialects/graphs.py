@@ -1,9 +1,9 @@
 """What the dialects of langchain and langgraph share: which chain is the turn, and which ends only the machinery shows."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from turnout.outcomes.facts import Claim, Layer, Output, ToolCall
+from turnout.outcomes.facts import Claim, Layer, Output, Refusal, ToolCall
 from turnout.pipeline.dialects import errors, values
 from turnout.pipeline.dialects.messages import Reply, valid_arguments
 from turnout.pipeline.dialects.reading import Reading, Role
@@ -13,7 +13,7 @@ from turnout.pipeline.telemetry import Span, Value
 _ENDING = frozenset({"guardrail", "interrupt"})
 """Failures of the machinery that end the turn whatever the spans above say."""
 
-METADATA_REASONS = ("finish_reason", "stop_reason", "stopReason", "done_reason")
+_REASONS = ("finish_reason", "stop_reason", "stopReason", "done_reason")
 """Where the message metadata of langchain's integrations has the finish reason."""
 
 _OUTPUTS = ("output.value", "gen_ai.completion", "traceloop.entity.output")
@@ -70,6 +70,28 @@ def _said(message: Value) -> str | None:
     return values.text(inside, "content") if isinstance(inside, dict) else None
 
 
+def message_end(message: Mapping[str, Value], more: Mapping[str, Value] | None = None) -> Reply:
+    """How a message of langchain says that its response ended; ``more`` is what stands beside its metadata.
+
+    The Responses API has a status in place of a finish reason: with tool calls in it, ``completed`` asks for them.
+    """
+    metadata = {**(more or {}), **values.mapping(message.get("response_metadata"))}
+    reason = values.finish_reason(metadata, *_REASONS)
+    cut = values.finish_reason(values.mapping(metadata.get("incomplete_details")), "reason")
+    if reason is None and cut is None and metadata.get("object") == "response":
+        reason = response_status(metadata, calls=bool(values.items(message.get("tool_calls"))))
+    parts = [part for part in values.items(message.get("content")) if isinstance(part, dict)]
+    said = values.text(values.mapping(message.get("additional_kwargs")), "refusal")
+    refused = said is not None or any(part.get("type") == "refusal" for part in parts)
+    return Reply(finish_reason=reason, raw_finish_reason=cut, refusal=Refusal() if refused else None)
+
+
+def response_status(response: Mapping[str, Value], *, calls: bool) -> str | None:
+    """The status of a response of the Responses API as its finish reason."""
+    status = values.finish_reason(response, "status")
+    return "tool_calls" if status == "completed" and calls else status
+
+
 def generation(value: Value) -> Reply | None:
     """The first generation of a langchain result (``{"generations": [[...]]}``), without its words."""
     batch = next(iter(values.items(values.mapping(value).get("generations"))), None)
@@ -78,12 +100,12 @@ def generation(value: Value) -> Reply | None:
         return None
     message = values.mapping(first.get("message"))
     inside = values.mapping(message.get("kwargs") or message.get("data") or dict(message))
-    metadata = {**values.mapping(first.get("generation_info")), **values.mapping(inside.get("response_metadata"))}
+    end = message_end(inside, values.mapping(first.get("generation_info")))
     calls = [call for call in values.items(inside.get("tool_calls")) if isinstance(call, dict)]
     text = first.get("text")
     chars = len(text) if isinstance(text, str) else None
-    return Reply(
-        finish_reason=values.text(metadata, *METADATA_REASONS),
+    return replace(
+        end,
         calls=tuple(
             ToolCall(
                 id=values.text(c, "id"), name=values.text(c, "name"), arguments_valid=valid_arguments(c.get("args"))

@@ -55,7 +55,13 @@ def _call(attributes: Attributes, read: Reading) -> Reading:
     step = replace(step, provider=step.provider or provider)
     if reply is None:
         return replace(read, agent=_agent(attributes), step=step)
-    step = replace(step, finish_reason=step.finish_reason or reply.finish_reason, output=step.output or reply.output)
+    step = replace(
+        step,
+        finish_reason=step.finish_reason or reply.finish_reason,
+        raw_finish_reason=step.raw_finish_reason or reply.raw_finish_reason,
+        refusal=step.refusal or reply.refusal,
+        output=step.output or reply.output,
+    )
     return replace(read, agent=_agent(attributes), step=step, asked=read.asked or reply.calls, answered=True)
 
 

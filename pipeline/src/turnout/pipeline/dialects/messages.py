@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from turnout.outcomes.facts import Output, Refusal, ToolCall
-from turnout.pipeline.dialects.values import document, items, text
+from turnout.pipeline.dialects.values import document, finish_reason, items, text
 from turnout.pipeline.telemetry import Value
 
 _HIDDEN = frozenset({"thinking", "reasoning", "redacted_thinking", "tool_call_response", "tool_result"})
@@ -20,6 +20,7 @@ class Reply:
     """A response without its words."""
 
     finish_reason: str | None = None
+    raw_finish_reason: str | None = None
     calls: tuple[ToolCall, ...] = ()
     output: Output | None = None
     refusal: Refusal | None = None
@@ -31,7 +32,7 @@ def reply_of(value: Value) -> Reply | None:
     if not messages:
         return None
     parts = [part for message in messages for part in _parts(message)]
-    reasons = [reason for message in messages if (reason := text(message, "finish_reason"))]
+    reasons = [reason for message in messages if (reason := finish_reason(message, "finish_reason"))]
     return Reply(
         finish_reason=reasons[-1] if reasons else None,
         calls=tuple(_call(part) for part in parts if part.get("type") in _CALLS),

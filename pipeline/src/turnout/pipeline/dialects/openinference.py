@@ -161,18 +161,20 @@ class _Answer:
 
 
 def _answer(attributes: Attributes) -> _Answer:
-    value = values.document(attributes.get("output.value"))
-    if isinstance(value, tuple):
-        value = {"choices": value}
+    held = values.document(attributes.get("output.value"))
+    value: Value = {"choices": held} if isinstance(held, tuple) else held
     if not isinstance(value, dict):
         return _Answer()
     if value.get("object") == "response":
         return _responses(value)
+    reply = graphs.generation(value) if "generations" in value else None
+    if reply is not None:
+        return _Answer(None, reply.finish_reason, reply.raw_finish_reason, reply.refusal is not None)
     first = next(iter(values.items(value.get("choices"))), None)
     choice = first if isinstance(first, dict) else {}
     message = choice.get("message")
     refusal = values.text(message if isinstance(message, dict) else choice, "refusal")
-    found = values.text(choice, "finish_reason") or values.text(value, "stop_reason")
+    found = values.finish_reason(choice, "finish_reason") or values.finish_reason(value, "stop_reason")
     return _Answer(id=values.text(value, "id"), reason=found, refused=refusal is not None)
 
 
@@ -186,10 +188,16 @@ def _responses(value: Mapping[str, Value]) -> _Answer:
         for part in values.items(item.get("content"))
         if isinstance(part, dict)
     ]
+    raw = (values.text(details, "reason") if isinstance(details, dict) else None) or (
+        values.text(error, "code") if isinstance(error, dict) else None
+    )
+    calls = any(
+        isinstance(item, dict) and item.get("type") == "function_call" for item in values.items(value.get("output"))
+    )
     return _Answer(
         id=values.text(value, "id"),
-        raw_reason=(values.text(details, "reason") if isinstance(details, dict) else None)
-        or (values.text(error, "code") if isinstance(error, dict) else None),
+        reason=None if raw else graphs.response_status(value, calls=calls),
+        raw_reason=raw,
         refused=any(part.get("type") == "refusal" for part in parts),
     )
 

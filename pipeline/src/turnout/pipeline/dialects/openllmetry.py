@@ -10,7 +10,7 @@
 | finish reason, else | ``response_metadata`` of the last message in ``traceloop.entity.output`` | langchain | of the task above the request |
 | usage | ``gen_ai.usage.*``; older: ``prompt_tokens``, ``completion_tokens``, ``cache_read_input_tokens`` | | |
 | model | ``gen_ai.request.model`` | | ``unknown`` in langchain: then the response's |
-| returned | ``gen_ai.task.status`` = ``success`` on the workflow | langchain | |
+| returned | ``gen_ai.task.status`` = ``success`` on the workflow | langchain | also after a cut, filtered or refused reply: proves nothing where the last request tells no end |
 | end of the turn | status text of the agent span, a Python dict in text | openai-agents | the root is always OK; requests and tools may hang beside the agent |
 | hand-over | ``gen_ai.handoff.to_agent``, ``gen_ai.agent.handoff_parent`` | openai-agents | |
 """
@@ -18,8 +18,9 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from turnout.outcomes.facts import Step
+from turnout.outcomes.facts import Step, ToolCall
 from turnout.pipeline.dialects import genai, graphs, values
+from turnout.pipeline.dialects.messages import Reply
 from turnout.pipeline.dialects.reading import Reading, Role
 from turnout.pipeline.dialects.tree import Tree
 from turnout.pipeline.telemetry import Attributes, Span, Value
@@ -102,31 +103,46 @@ def _tool(span: Span, read: Reading) -> Reading:
 def _call(span: Span, read: Reading, tree: Tree) -> Reading:
     step = read.step or Step()
     if step.finish_reason is None:
-        found = values.finish_reason(span.attributes, *_OLD_FINISH) or _task_reason(span, tree)
-        step = replace(step, finish_reason=found)
+        step = replace(step, finish_reason=values.finish_reason(span.attributes, *_OLD_FINISH))
+    if _says_nothing(step, read.asked):
+        step = _with_end(step, _task_end(span, tree))
     model = step.model or values.model(span.attributes, "llm.request.model", "llm.response.model")
     return replace(read, step=replace(step, model=model), answered=read.answered or step.finish_reason is not None)
 
 
-def _task_reason(span: Span, tree: Tree) -> str | None:
-    """The finish reason in the output of the task that made the request, when that is its only one."""
+def _says_nothing(step: Step, asked: tuple[ToolCall, ...]) -> bool:
+    """Whether a request that did not fail tells no end, or an answer that nobody could see."""
+    if step.error is not None or step.aborted:
+        return False
+    return step.finish_reason is None or (not asked and step.output is not None and step.output.text_chars == 0)
+
+
+def _with_end(step: Step, end: Reply) -> Step:
+    return replace(
+        step,
+        finish_reason=step.finish_reason or end.finish_reason,
+        raw_finish_reason=end.raw_finish_reason,
+        refusal=step.refusal or end.refusal,
+    )
+
+
+def _task_end(span: Span, tree: Tree) -> Reply:
+    """The end of the last message in the output of the task that made the request."""
     parent = tree.parent(span)
     if parent is None or _role(parent.attributes) is not Role.INNER:
-        return None
-    reasons = list(_reasons(values.document(parent.attributes.get(_ENTITY))))
-    return reasons[-1] if reasons else None
+        return Reply()
+    ends = list(_ends(values.document(parent.attributes.get(_ENTITY))))
+    return ends[-1] if ends else Reply()
 
 
-def _reasons(value: Value) -> Iterator[str]:
-    """Every finish reason in the metadata of the messages in a value, in order."""
+def _ends(value: Value) -> Iterator[Reply]:
+    """How every message in a value ended, in order."""
     if isinstance(value, tuple):
         for item in value:
-            yield from _reasons(item)
+            yield from _ends(item)
     elif isinstance(value, dict):
-        metadata = value.get("response_metadata")
-        reason = values.text(metadata, *graphs.METADATA_REASONS) if isinstance(metadata, dict) else None
-        if reason is not None:
-            yield reason
+        if isinstance(value.get("response_metadata"), dict):
+            yield graphs.message_end(value)
         for name, item in value.items():
             if name != "response_metadata":
-                yield from _reasons(item)
+                yield from _ends(item)

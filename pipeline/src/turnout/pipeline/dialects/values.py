@@ -10,6 +10,7 @@ import msgspec
 
 from turnout.outcomes.facts import Instant, Usage
 from turnout.outcomes.instants import parse_instant
+from turnout.pipeline.dialects import spelling
 from turnout.pipeline.json_text import parse_json
 from turnout.pipeline.telemetry import Attributes, Value
 
@@ -93,11 +94,12 @@ def words(value: Value) -> tuple[str, ...]:
 
 
 def finish_reason(attributes: Attributes, *names: str) -> str | None:
-    """The finish reason: of several choices the first that has one."""
+    """The finish reason, plainly spelled: of several choices the first that has one."""
     for name in names:
-        found = words(attributes.get(name))
-        if found:
-            return found[0]
+        for word in words(attributes.get(name)):
+            found = spelling.reason(word)
+            if found is not None:
+                return found
     return None
 
 

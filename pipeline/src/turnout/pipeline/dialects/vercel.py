@@ -65,7 +65,7 @@ def _turn(span: Span) -> Reading:
         conversation_id=_conversation(a),
         claims=(errors.claim_of(failure),) if failure else (),
         usage=values.usage(a, _USAGE),
-        finish=values.text(a, "ai.response.finishReason"),
+        finish=values.finish_reason(a, "ai.response.finishReason", "ai.finishReason"),
     )
 
 
@@ -76,7 +76,7 @@ def _conversation(attributes: Attributes) -> str | None:
 def _call(span: Span) -> Reading:
     a = span.attributes
     failure = errors.failure_of(span)
-    reason = values.text(a, "ai.response.finishReason") or values.finish_reason(a, *genai.FINISH)
+    reason = values.finish_reason(a, "ai.response.finishReason", "ai.finishReason", *genai.FINISH)
     asked = tuple(_asked(a))
     step = Step(
         message_id=values.text(a, "ai.response.id", "gen_ai.response.id"),
