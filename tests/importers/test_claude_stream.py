@@ -23,7 +23,7 @@ from turnout.outcomes.facts import (
 )
 from turnout.outcomes.instants import parse_instant
 from turnout.outcomes.verdict import Cause
-from turnout.pipeline.importers import KINDS, Damaged, Imported
+from turnout.pipeline.importers import KINDS, Damaged, Imported, Skipped
 from turnout.pipeline.importers.base import DAMAGED_RECORD
 
 Lines = Callable[..., Path]
@@ -324,3 +324,14 @@ def test_an_error_in_place_of_an_answer_is_a_failed_step(lines: Lines) -> None:
     (step,) = turn.steps
     assert step.error is not None
     assert (step.error.type, step.error.status, step.usage) == ("overloaded", 529, None)
+
+
+def test_records_of_another_program_are_counted_and_left_out(lines: Lines) -> None:
+    """A log that two programs wrote is of the kind that comes first, and says what else it holds."""
+    strange = [{"type": "turn.started"}, {"type": "turn.completed", "usage": {}}, {"type": "item.started", "item": {}}]
+    path = lines("log.jsonl", init(), answer("m1", say("hi")), *strange, result(usage=total(5, 1)))
+    skipped = [item for item in read(path) if isinstance(item, Skipped)]
+    assert skipped == [
+        Skipped(path=str(path), why="2 records of the kind codex-exec in a log of the kind claude-stream")
+    ]
+    assert len(turns(path)) == 1

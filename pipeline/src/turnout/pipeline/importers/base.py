@@ -7,6 +7,7 @@ reported and counted, never fatal; content stays behind: arguments leave as a ke
 import hashlib
 import hmac
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -138,6 +139,8 @@ class RecordImporter:
     parse: Parse
     recognise: Recognise
     unpack: Callable[[object], Iterable[object]] = field(default=lambda document: [document])
+    kind_of_record: Callable[[Mapping[str, object]], str | None] | None = None
+    """Tells the kind of one record, where a log of this kind may hold records of another."""
     joins_files: bool = False
 
     def recognises(self, sample: Sequence[Mapping[str, object]], name: str) -> bool:
@@ -154,9 +157,29 @@ class RecordImporter:
         def make(tally: Tally) -> Iterator[Imported]:
             for path in paths:
                 source = Source(path=str(path), digest_key=digest_key)
-                yield from marked(self.parse(source, counted(read_records(path, self.unpack), tally)))
+                strangers: Counter[str] = Counter()
+                records = self._own(counted(read_records(path, self.unpack), tally), strangers)
+                yield from marked(self.parse(source, records))
+                for kind, count in strangers.items():
+                    yield Skipped(
+                        path=str(path), why=f"{count} records of the kind {kind} in a log of the kind {self.kind}"
+                    )
 
         return Reading(make)
+
+    def _own(self, records: Iterable[Record | Damaged], strangers: Counter[str]) -> Iterator[Record | Damaged]:
+        """Let records pass; those of another kind are counted instead. Records of one shape are of one kind."""
+        known: dict[object, str | None] = {}
+        for record in records:
+            if isinstance(record, Record) and self.kind_of_record is not None:
+                shape = (str(record.value.get("type")), *record.value)
+                if shape not in known:
+                    known[shape] = self.kind_of_record(record.value)
+                kind = known[shape]
+                if kind not in {None, self.kind}:
+                    strangers[str(kind)] += 1
+                    continue
+            yield record
 
 
 def content_id(value: object) -> str:

@@ -18,19 +18,37 @@ from turnout.pipeline.importers import (
     tau2,
 )
 from turnout.pipeline.importers.ai_sdk import AiSdkImporter
-from turnout.pipeline.importers.base import LONG_SAMPLE_RECORDS, SAMPLE_RECORDS, Importer, RecordImporter, sample_of
+from turnout.pipeline.importers.base import (
+    LONG_SAMPLE_RECORDS,
+    SAMPLE_RECORDS,
+    Importer,
+    Parse,
+    Recognise,
+    RecordImporter,
+    sample_of,
+)
 from turnout.pipeline.importers.otlp import OtlpImporter
 from turnout.pipeline.importers.turns import TurnsImporter
+
+
+def _kind_of_record(value: Mapping[str, object]) -> str | None:
+    return next((kind for kind, importer in KINDS.items() if importer.recognises([value], "")), None)
+
+
+def _stream(kind: str, parse: Parse, recognise: Recognise) -> RecordImporter:
+    """A format of lines that a program writes as it goes, which may share a file with those of another program."""
+    return RecordImporter(kind=kind, parse=parse, recognise=recognise, kind_of_record=_kind_of_record)
+
 
 _IMPORTERS: tuple[Importer, ...] = (
     TurnsImporter(),
     OtlpImporter(),
     RecordImporter(kind=mini_swe_agent.KIND, parse=mini_swe_agent.parse, recognise=mini_swe_agent.recognise),
     RecordImporter(kind=swe_agent.KIND, parse=swe_agent.parse, recognise=swe_agent.recognise),
-    RecordImporter(kind=claude_code.KIND, parse=claude_code.parse, recognise=claude_code.recognise),
-    RecordImporter(kind=claude_stream.KIND, parse=claude_stream.parse, recognise=claude_stream.recognise),
-    RecordImporter(kind=codex_exec.KIND, parse=codex_exec.parse, recognise=codex_exec.recognise),
-    RecordImporter(kind=codex.KIND, parse=codex.parse, recognise=codex.recognise),
+    _stream(claude_code.KIND, claude_code.parse, claude_code.recognise),
+    _stream(claude_stream.KIND, claude_stream.parse, claude_stream.recognise),
+    _stream(codex_exec.KIND, codex_exec.parse, codex_exec.recognise),
+    _stream(codex.KIND, codex.parse, codex.recognise),
     RecordImporter(kind=tau.KIND, parse=tau.parse, recognise=tau.recognise),
     RecordImporter(kind=tau2.KIND, parse=tau2.parse, recognise=tau2.recognise, unpack=tau2.unpack),
     RecordImporter(kind=langfuse.KIND, parse=langfuse.parse, recognise=langfuse.recognise),
