@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from broken_recorder import broken_recorders
+from listed_endings import Coverage, Never
 from turnout.instrumentation import Losses, Recorder
 from turnout.instrumentation.integrations.claude_agent_sdk import instrument, uninstrument
 from turnout.instrumentation.testing import MemorySink
@@ -77,6 +78,10 @@ class Script:
         if message["type"] == "control_request":
             response = {"subtype": "success", "request_id": message["request_id"], "response": {}}
             await self._waiting.put({"type": "control_response", "response": response})
+            if message["request"]["subtype"] == "interrupt":
+                await self._waiting.put(
+                    result("error_during_execution", terminal_reason="aborted_tools", is_error=True)
+                )
         elif message["type"] == "user":
             for answer in next(self._script):
                 await self._waiting.put(answer)
@@ -141,6 +146,13 @@ ENDINGS: dict[str, tuple[list[Any], dict[str, Any], Ending]] = {
         ("budget", "cost", None),
     ),
     "length": ([*WORK, CUT, result(stop_reason="max_tokens")], {}, ("length", None, None)),
+    "length empty": ([said(stop="max_tokens"), result(stop_reason="max_tokens")], {}, ("length", None, None)),
+    "length in a tool call": ([said(call(), stop="max_tokens"), result()], {}, ("length", None, None)),
+    "length in a tool call that a later step repairs": (
+        [said(call(), stop="max_tokens"), returned(error=True), said(text("rain"), id="msg_2"), result()],
+        {},
+        ("completed", None, None),
+    ),
     "refusal with text": ([said(text("no"), stop="refusal"), result()], {}, ("refused", None, "provider_refusal")),
     "refusal empty": ([said(stop="refusal"), result()], {}, ("refused", None, "provider_refusal")),
     "refusal in the result alone": (
@@ -163,6 +175,16 @@ ENDINGS: dict[str, tuple[list[Any], dict[str, Any], Ending]] = {
         [*WORK, result("error_during_execution", terminal_reason="aborted_streaming", is_error=True)],
         {},
         ("stopped", None, None),
+    ),
+    "ended by a hook in the middle of its work": (
+        [*WORK, result(terminal_reason="hook_stopped")],
+        {},
+        ("stopped", None, "stopped_by_host"),
+    ),
+    "ended by a hook after its answer": (
+        [*WORK, said(text("rain"), id="msg_2"), result(terminal_reason="stop_hook_prevented")],
+        {},
+        ("completed", None, None),
     ),
     "waiting for someone": ([*WORK, result(terminal_reason="tool_deferred")], {}, ("yielded", None, None)),
 }
@@ -260,6 +282,95 @@ def test_a_cancelled_task_is_stopped_by_the_host(memory: MemorySink, listening: 
     assert outcome(memory) == ("stopped", None, "stopped_by_host")
 
 
+def test_a_timeout_around_the_run_is_a_cancellation_inside(memory: MemorySink, listening: Recorder) -> None:
+    """The query cannot tell a timeout from a cancellation."""
+    del listening
+
+    async def work() -> None:
+        await asyncio.wait_for(asked([*WORK, HANG]), 0.2)
+
+    with pytest.raises(TimeoutError):
+        asyncio.run(work())
+    assert outcome(memory) == ("stopped", None, "stopped_by_host")
+
+
+def test_a_person_who_interrupts_is_told_from_the_host(memory: MemorySink, listening: Recorder) -> None:
+    """``interrupt`` is the client's own way to stop."""
+    del listening
+
+    async def work() -> None:
+        async with sdk.ClaudeSDKClient(transport=transport_of([[*WORK]])) as client:
+            await client.query("how is it?")
+            async for message in client.receive_response():
+                if type(message).__name__ == "UserMessage":
+                    await client.interrupt()
+
+    asyncio.run(asyncio.wait_for(work(), 20))
+    assert outcome(memory) == ("stopped", None, "stopped_by_user")
+
+
+def asks(number: int) -> dict[str, Any]:
+    """The command line asks the first hook whether the agent may stop."""
+    said_of = {"hook_event_name": "Stop", "stop_hook_active": number > 1}
+    request = {"subtype": "hook_callback", "callback_id": "hook_0", "input": said_of, "tool_use_id": None}
+    return {"type": "control_request", "request_id": f"ask-{number}", "request": request}
+
+
+def stop_hook(*answers: Any) -> dict[str, Any]:
+    """Options with a Stop hook that gives one answer after the other."""
+    left = iter(answers)
+
+    async def hook(*_: Any) -> Any:
+        answer = next(left)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    return {"hooks": {"Stop": [sdk.HookMatcher(hooks=[hook])]}}
+
+
+AGAIN = {"decision": "block", "reason": "more"}
+FEEDBACK = {"hookSpecificOutput": {"hookEventName": "Stop", "additionalContext": "more"}}
+TWO_ENDS = [*WORK, said(text("a"), id="msg_2"), asks(1), said(text("b"), id="msg_3"), asks(2), result()]
+STOP_HOOKS: dict[str, tuple[list[Any], list[tuple[int, str]], str]] = {
+    "allow": ([{}, {}], [(2, "allow"), (3, "allow")], "completed"),
+    "veto, lifted": ([AGAIN, {}], [(2, "veto"), (3, "allow")], "completed"),
+    "feedback, lifted": ([FEEDBACK, {}], [(2, "veto"), (3, "allow")], "completed"),
+    "veto, standing": ([AGAIN, AGAIN], [(2, "veto"), (3, "veto")], "unknown"),
+    "a hook that fails": ([AGAIN, ValueError()], [(2, "veto"), (3, "skipped")], "unknown"),
+    "a hook that answers later": ([AGAIN, {"async_": True}], [(2, "veto"), (3, "skipped")], "unknown"),
+}
+
+
+@pytest.mark.parametrize("name", STOP_HOOKS)
+def test_a_stop_hook_is_a_finish_hook(name: str, memory: MemorySink, listening: Recorder) -> None:
+    """What it says of each end is on record at the step that it was asked about, and a veto that stands is no success."""
+    del listening
+    answers, checks, expected = STOP_HOOKS[name]
+    asyncio.run(asyncio.wait_for(asked(TWO_ENDS, **stop_hook(*answers)), 20))
+    (facts,) = memory.turns
+    assert [(check.step, check.verdict) for check in facts.finish_checks] == checks
+    assert {check.by for check in facts.finish_checks} == {"stop_hook"}
+    assert outcome(memory)[0] == expected
+
+
+def test_a_stop_hook_of_a_client_is_heard_in_each_turn(memory: MemorySink, listening: Recorder) -> None:
+    """The hooks are set up with the connection, before there is a turn."""
+    del listening
+    turns = [[said(text("a")), asks(1), result()], [said(text("b")), asks(2), result()]]
+
+    async def work() -> None:
+        options = sdk.ClaudeAgentOptions(**stop_hook({}, AGAIN))
+        async with sdk.ClaudeSDKClient(options=options, transport=transport_of(turns)) as client:
+            for _ in turns:
+                await client.query("how is it?")
+                async for _ in client.receive_response():
+                    pass
+
+    asyncio.run(asyncio.wait_for(work(), 20))
+    assert [[check.verdict for check in turn.finish_checks] for turn in memory.turns] == [["allow"], ["veto"]]
+
+
 def test_a_stream_that_its_consumer_leaves_is_no_success(memory: MemorySink, listening: Recorder) -> None:
     """The consumer breaks off after the first message."""
     del listening
@@ -287,3 +398,28 @@ def test_a_bug_of_ours_changes_nothing(losses: Losses) -> None:
         finally:
             uninstrument()
     assert sum(losses.totals().values()) > 0
+
+
+COVERAGE: Coverage = {
+    "normal": ("normal",),
+    "tool calls": ("tool calls",),
+    "step limit as an exception": (
+        Never("A limit ends in a result that names it; the exception after it adds nothing."),
+    ),
+    "step limit as a silent result": ("step limit", "step limit, by terminal reason", "cost limit"),
+    "step limit of a middleware": (Never("The SDK has no middleware; a hook that ends a turn is no limit."),),
+    "length with text": ("length",),
+    "length empty": ("length empty",),
+    "length inside a tool call": ("length in a tool call", "length in a tool call that a later step repairs"),
+    "refusal with text": ("refusal with text", "refusal in the result alone"),
+    "refusal empty": ("refusal empty",),
+    "content filter": (Never("Claude's stop reasons know a refusal and no filter beside it."),),
+    "context overflow": ("context overflow",),
+    "tool error": ("tool error",),
+    "model error at step 2": ("an error under a success", "error in execution"),
+    "user stop": ("interrupted by the person", test_a_person_who_interrupts_is_told_from_the_host),
+    "timeout": (test_a_timeout_around_the_run_is_a_cancellation_inside,),
+    "cancelled task": (test_a_cancelled_task_is_stopped_by_the_host,),
+    "stream abandoned by its consumer": (test_a_stream_that_its_consumer_leaves_is_no_success,),
+    "finish-hook veto": (test_a_stop_hook_is_a_finish_hook, "ended by a hook after its answer"),
+}

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from broken_recorder import broken_recorders
+from listed_endings import Coverage, Never
 from turnout.instrumentation import Losses, Recorder
 from turnout.instrumentation.integrations.google_adk import instrument, uninstrument
 from turnout.instrumentation.testing import MemorySink
@@ -86,9 +87,9 @@ class UnavailableError(Exception):
     status_code = 503
 
 
-async def events_of(answers: list[Any], **options: Any) -> AsyncIterator[Any]:
+async def events_of(answers: list[Any], *, made: dict[str, Any] | None = None, **options: Any) -> AsyncIterator[Any]:
     tools = [weather, slow, long_running.LongRunningFunctionTool(approve)]
-    agent = agents.LlmAgent(name="weatherbot", model=model_of(answers), tools=tools)
+    agent = agents.LlmAgent(name="weatherbot", model=model_of(answers), tools=tools, **(made or {}))
     runner = runners.InMemoryRunner(agent=agent, app_name="app")
     session = await runner.session_service.create_session(app_name="app", user_id="ada", session_id="conversation-1")
     message = genai.Content(role="user", parts=[genai.Part(text="how is it?")])
@@ -214,6 +215,59 @@ def test_a_persons_stop_is_told_from_the_hosts(memory: MemorySink, listening: Re
     assert outcome(memory) == ("stopped", None, "stopped_by_user")
 
 
+def test_a_timeout_around_the_run_is_a_cancellation_inside(memory: MemorySink, listening: Recorder) -> None:
+    """The run cannot tell a timeout from a cancellation."""
+    del listening
+
+    async def work() -> None:
+        await asyncio.wait_for(ran([WAIT]), 0.3)
+
+    with pytest.raises(TimeoutError):
+        asyncio.run(work())
+    assert outcome(memory) == ("stopped", None, "stopped_by_host")
+
+
+def sending_back(times: int) -> Callable[..., Any]:
+    """A callback that puts a call in the place of the model's answer, so that the model has to go on."""
+    left = [times]
+
+    def after_model(callback_context: Any, llm_response: Any) -> Any:
+        del callback_context
+        if llm_response.get_function_calls() or not left[0]:
+            return None
+        left[0] -= 1
+        return call()
+
+    return after_model
+
+
+def test_a_callback_that_puts_a_call_in_the_answers_place_vetoes(memory: MemorySink, listening: Recorder) -> None:
+    """ADK has no finish hook; what its callbacks can do to the same end is seen by the call that the model never made."""
+    del listening
+    asyncio.run(ran([text("a"), text("b")], made={"after_model_callback": sending_back(1)}))
+    checks = [(check.step, check.verdict, check.by) for check in memory.turns[0].finish_checks]
+    assert checks == [(1, "veto", "after_model_callback"), (2, "allow", "after_model_callback")]
+    assert outcome(memory)[0] == "completed"
+
+
+def test_a_request_that_the_limit_kept_back_is_no_step(memory: MemorySink, listening: Recorder) -> None:
+    """ADK tells of the request before it looks at the limit."""
+    del listening
+    with suppress(Exception):
+        asyncio.run(ran([call(), call()], **at_most(2)))
+    assert [step.raw_finish_reason for step in memory.turns[0].steps] == ["STOP", "STOP"]
+    assert memory.verdicts[0].flags == ()
+
+
+def test_a_veto_that_stands_is_no_success(memory: MemorySink, listening: Recorder) -> None:
+    """The callback never lets an answer pass, until the limit on calls is spent."""
+    del listening
+    with suppress(Exception):
+        asyncio.run(ran([text("a"), text("b")], made={"after_model_callback": sending_back(9)}, **at_most(2)))
+    assert [check.verdict for check in memory.turns[0].finish_checks] == ["veto", "veto"]
+    assert outcome(memory) == ("budget", "steps", "finish_veto")
+
+
 def test_a_stream_that_its_consumer_leaves_is_no_success(memory: MemorySink, listening: Recorder) -> None:
     """ADK's own callback says complete."""
     del listening
@@ -252,3 +306,29 @@ def test_a_bug_of_ours_changes_nothing(losses: Losses) -> None:
         finally:
             uninstrument()
     assert sum(losses.totals().values()) > 0
+
+
+COVERAGE: Coverage = {
+    "normal": ("normal",),
+    "tool calls": ("tool calls",),
+    "step limit as an exception": ("step limit",),
+    "step limit as a silent result": (Never("The limit on model calls always raises."),),
+    "step limit of a middleware": (Never("No plugin of ADK's own keeps a limit."),),
+    "length with text": ("length with text",),
+    "length empty": ("length empty",),
+    "length inside a tool call": ("length in a tool call", "malformed call"),
+    "refusal with text": ("safety with text",),
+    "refusal empty": ("safety empty",),
+    "content filter": ("prompt blocked", "safety with text", "safety empty"),
+    "context overflow": ("context overflow",),
+    "tool error": ("tool error",),
+    "model error at step 2": ("model error at step 2",),
+    "user stop": (test_a_persons_stop_is_told_from_the_hosts,),
+    "timeout": (test_a_timeout_around_the_run_is_a_cancellation_inside,),
+    "cancelled task": (test_a_cancelled_task_is_stopped_by_the_host,),
+    "stream abandoned by its consumer": (test_a_stream_that_its_consumer_leaves_is_no_success,),
+    "finish-hook veto": (
+        test_a_callback_that_puts_a_call_in_the_answers_place_vetoes,
+        test_a_veto_that_stands_is_no_success,
+    ),
+}

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from broken_recorder import broken_recorders
+from listed_endings import Coverage
 from turnout.instrumentation import Losses, Recorder
 from turnout.instrumentation.integrations.langchain import instrument, turnout_handler, uninstrument
 from turnout.instrumentation.testing import MemorySink
@@ -111,7 +112,7 @@ class UnavailableError(Exception):
     status_code = 503
 
 
-CALLS = "langchain.agents.middleware"
+CUT_CALL = {"name": "weather", "args": '{"city": "Pa', "id": "call-1", "error": None, "type": "invalid_tool_call"}
 ENDINGS: dict[str, tuple[list[Any], dict[str, Any], dict[str, Any], Ending]] = {
     "normal": ([said("sunny")], {}, {}, ("completed", None, None)),
     "tool calls": ([call(), said("rain")], {}, {}, ("completed", None, None)),
@@ -137,6 +138,12 @@ ENDINGS: dict[str, tuple[list[Any], dict[str, Any], dict[str, Any], Ending]] = {
     "length with text": ([said("and then", "length")], {}, {}, ("length", None, None)),
     "length empty": ([said("", "length")], {}, {}, ("length", None, None)),
     "length in a tool call": ([call(finish="length"), said("rain")], {}, {}, ("completed", None, None)),
+    "length in a tool call whose arguments were cut": (
+        [said("", "length", invalid_tool_calls=[CUT_CALL])],
+        {},
+        {},
+        ("length", None, None),
+    ),
     "length of anthropic": (
         [core.AIMessage(content="and", response_metadata={"stop_reason": "max_tokens"}, usage_metadata=COUNTS)],
         {},
@@ -145,7 +152,19 @@ ENDINGS: dict[str, tuple[list[Any], dict[str, Any], dict[str, Any], Ending]] = {
     ),
     "content filter with text": ([said("so", "content_filter")], {}, {}, ("refused", None, "content_filter")),
     "content filter empty": ([said("", "content_filter")], {}, {}, ("refused", None, "content_filter")),
-    "refusal": (
+    "refusal with text": (
+        [said("Well,", additional_kwargs={"refusal": "no"})],
+        {},
+        {},
+        ("refused", None, "provider_refusal"),
+    ),
+    "refusal of anthropic, empty": (
+        [core.AIMessage(content="", response_metadata={"stop_reason": "refusal"}, usage_metadata=COUNTS)],
+        {},
+        {},
+        ("refused", None, "provider_refusal"),
+    ),
+    "refusal empty": (
         [said("", additional_kwargs={"refusal": "no"})],
         {},
         {},
@@ -243,8 +262,19 @@ def test_a_stream_that_its_consumer_leaves_is_no_success(memory: MemorySink, mak
     assert outcome(memory)[0] in ("stopped", "interrupted", "unknown")
 
 
-def test_a_middleware_that_sends_the_model_back_is_two_steps(memory: MemorySink, make_recorder: Any) -> None:
-    """A veto is not told by langchain: it is seen as one more step, and the answer that stands counts."""
+def test_a_timeout_around_the_run_is_a_cancellation_inside(memory: MemorySink, make_recorder: Any) -> None:
+    """The run cannot tell a timeout from a cancellation."""
+
+    async def work() -> None:
+        await asyncio.wait_for(ran(agent_of([WAIT]), make_recorder(memory)), 0.1)
+
+    with pytest.raises(TimeoutError):
+        asyncio.run(work())
+    assert outcome(memory) == ("stopped", None, "stopped_by_host")
+
+
+def test_a_middleware_that_sends_the_model_back_vetoes(memory: MemorySink, make_recorder: Any) -> None:
+    """Its node jumps to the model; the answer that it then lets pass is the end."""
 
     def again(state: Any, runtime: Any) -> Any:
         del runtime
@@ -254,8 +284,41 @@ def test_a_middleware_that_sends_the_model_back_is_two_steps(memory: MemorySink,
 
     hook = middleware.after_model(can_jump_to=["model"])(again)
     asyncio.run(ran(agent_of([said("a"), said("b")], middleware=[hook]), make_recorder(memory)))
-    assert len(memory.turns[0].steps) == 2
+    checks = [(check.step, check.verdict, check.by) for check in memory.turns[0].finish_checks]
+    assert checks == [(1, "veto", "again.after_model"), (2, "allow", "again.after_model")]
     assert outcome(memory)[0] == "completed"
+
+
+def test_a_veto_that_stands_is_no_success(memory: MemorySink, make_recorder: Any) -> None:
+    """The middleware never lets an answer pass, until the limit on model calls ends the graph as if it had one."""
+
+    def never(state: Any, runtime: Any) -> Any:
+        del state, runtime
+        return {"jump_to": "model", "messages": [core.HumanMessage("better")]}
+
+    hooks = [
+        middleware.after_model(can_jump_to=["model"])(never),
+        middleware.ModelCallLimitMiddleware(run_limit=2, exit_behavior="end"),
+    ]
+    asyncio.run(ran(agent_of([said("a"), said("b")], middleware=hooks), make_recorder(memory)))
+    assert [check.verdict for check in memory.turns[0].finish_checks] == ["veto", "veto"]
+    assert outcome(memory) == ("budget", "steps", "finish_veto")
+
+
+def test_a_middleware_that_sends_calls_back_is_no_finish_hook(memory: MemorySink, make_recorder: Any) -> None:
+    """Only an answer without calls is a finish candidate."""
+
+    def instead(state: Any, runtime: Any) -> Any:
+        del runtime
+        last = state["messages"][-1]
+        if getattr(last, "tool_calls", None):
+            result = core.ToolMessage("no", tool_call_id=last.tool_calls[0]["id"])
+            return {"jump_to": "model", "messages": [result]}
+        return None
+
+    hook = middleware.after_model(can_jump_to=["model"])(instead)
+    asyncio.run(ran(agent_of([call(), said("b")], middleware=[hook]), make_recorder(memory)))
+    assert memory.turns[0].finish_checks == ()
 
 
 @pytest.fixture
@@ -284,3 +347,26 @@ def test_a_bug_of_ours_changes_nothing(losses: Losses) -> None:
         with pytest.raises(KeyError):
             asyncio.run(ran(agent_of([call(city="Atlantis")]), recorder))
     assert sum(losses.totals().values()) > 0
+
+
+COVERAGE: Coverage = {
+    "normal": ("normal",),
+    "tool calls": ("tool calls",),
+    "step limit as an exception": ("graph recursion", "model calls, raised"),
+    "step limit as a silent result": ("model calls, silent", "tool calls, silent"),
+    "step limit of a middleware": ("model calls, silent", "model calls, raised", "tool calls, silent"),
+    "length with text": ("length with text", "length of anthropic"),
+    "length empty": ("length empty",),
+    "length inside a tool call": ("length in a tool call", "length in a tool call whose arguments were cut"),
+    "refusal with text": ("refusal with text",),
+    "refusal empty": ("refusal empty", "refusal of anthropic, empty"),
+    "content filter": ("content filter with text", "content filter empty"),
+    "context overflow": ("context overflow",),
+    "tool error": ("tool error",),
+    "model error at step 2": ("model error at step 2",),
+    "user stop": (test_a_persons_stop_is_told_from_the_hosts,),
+    "timeout": (test_a_timeout_around_the_run_is_a_cancellation_inside,),
+    "cancelled task": (test_a_cancelled_task_is_stopped_by_the_host,),
+    "stream abandoned by its consumer": (test_a_stream_that_its_consumer_leaves_is_no_success,),
+    "finish-hook veto": (test_a_middleware_that_sends_the_model_back_vetoes, test_a_veto_that_stands_is_no_success),
+}

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from broken_recorder import broken_recorders
+from listed_endings import Coverage, Never
 from turnout.instrumentation import Losses, Recorder
 from turnout.instrumentation.integrations.openai_agents import instrument, uninstrument
 from turnout.instrumentation.testing import MemorySink
@@ -153,7 +154,22 @@ ENDINGS: dict[str, tuple[list[Any], dict[str, Any], dict[str, Any], tuple[str, s
     ),
     "length with text": ([chat("and then", "length")], {}, {}, ("length", None, None)),
     "length empty": ([chat(None, "length")], {}, {}, ("length", None, None)),
-    "refusal": ([chat(None, refusal="no")], {}, {}, ("refused", None, "provider_refusal")),
+    "length in a tool call": (
+        [calling(arguments='{"city": "Pa', finish="length"), chat("rain")],
+        {},
+        {},
+        ("completed", None, None),
+    ),
+    "length in a tool call that nothing repairs": (
+        [calling(arguments='{"city": "Pa', finish="length")],
+        {},
+        {"max_turns": 1},
+        ("length", None, None),
+    ),
+    "refusal with text": ([chat("well", refusal="no")], {}, {}, ("refused", None, "provider_refusal")),
+    "refusal alone": ([chat(None, refusal="no")], {}, {}, ("refused", None, "provider_refusal")),
+    "refusal empty": ([chat(None, refusal="")], {}, {}, ("refused", None, "provider_refusal")),
+    "a server that always sends a refusal": ([chat("sunny", refusal="")], {}, {}, ("completed", None, None)),
     "content filter empty": ([chat(None, "content_filter")], {}, {}, ("refused", None, "content_filter")),
     "content filter with text": ([chat("so", "content_filter")], {}, {}, ("refused", None, "content_filter")),
     "context overflow": (
@@ -182,6 +198,12 @@ ENDINGS: dict[str, tuple[list[Any], dict[str, Any], dict[str, Any], tuple[str, s
         {"responses": True},
         {},
         ("refused", None, "content_filter"),
+    ),
+    "responses refused, empty": (
+        [response(content=[{"type": "refusal", "refusal": ""}])],
+        {"responses": True},
+        {},
+        ("refused", None, "provider_refusal"),
     ),
     "responses refused": ([response(content=REFUSED)], {"responses": True}, {}, ("refused", None, "provider_refusal")),
 }
@@ -279,6 +301,63 @@ def test_a_persons_stop_is_told_from_the_hosts(memory: MemorySink, listening: Re
     assert outcome(memory) == ("stopped", None, "stopped_by_user")
 
 
+def test_a_timeout_around_the_run_is_a_cancellation_inside(memory: MemorySink, listening: Recorder) -> None:
+    """The run cannot tell a timeout from a cancellation."""
+    del listening
+
+    async def work() -> None:
+        await asyncio.wait_for(agents.Runner.run(agent_of([WAIT]), "?"), 0.1)
+
+    with pytest.raises(TimeoutError):
+        asyncio.run(work())
+    assert outcome(memory) == ("stopped", None, "stopped_by_host")
+
+
+def test_a_request_that_times_out_is_an_error(memory: MemorySink, listening: Recorder) -> None:
+    """The client's own timeout is told from the turn's."""
+    del listening
+
+    async def late(_: Any) -> Any:
+        raise httpx.ReadTimeout("too slow")
+
+    transport = httpx.AsyncClient(transport=httpx.MockTransport(late))
+    model = agents.OpenAIChatCompletionsModel(
+        "gpt-fake", openai.AsyncOpenAI(api_key="none", http_client=transport, max_retries=0)
+    )
+    with pytest.raises(openai.APITimeoutError):
+        asyncio.run(agents.Runner.run(agents.Agent(name="weatherbot", model=model), "?"))
+    assert outcome(memory) == ("error", None, "timeout")
+
+
+def guardrail_of(*, trips: bool) -> Any:
+    """An output guardrail: the SDK's finish hook, which can only raise."""
+
+    async def looks(*_: Any) -> Any:
+        return agents.GuardrailFunctionOutput(output_info=None, tripwire_triggered=trips)
+
+    return agents.OutputGuardrail(guardrail_function=looks, name="policy")
+
+
+def test_an_output_guardrail_that_trips_is_a_veto(memory: MemorySink, listening: Recorder) -> None:
+    """The answer was there, and the application's check would not let it be the end."""
+    del listening
+    with pytest.raises(agents.OutputGuardrailTripwireTriggered):
+        asyncio.run(agents.Runner.run(agent_of([chat("sunny")], output_guardrails=[guardrail_of(trips=True)]), "?"))
+    (facts,) = memory.turns
+    assert [(check.step, check.verdict, check.by) for check in facts.finish_checks] == [(1, "veto", "policy")]
+    assert outcome(memory) == ("refused", None, "guardrail")
+
+
+def test_an_output_guardrail_that_passes_is_an_allow(memory: MemorySink, listening: Recorder) -> None:
+    """It looked at the answer, and let it be the end."""
+    del listening
+    guardrails = [guardrail_of(trips=False)]
+    asyncio.run(agents.Runner.run(agent_of([calling(), chat("rain")], output_guardrails=guardrails), "?"))
+    (facts,) = memory.turns
+    assert [(check.step, check.verdict, check.by) for check in facts.finish_checks] == [(2, "allow", "policy")]
+    assert outcome(memory)[0] == "completed"
+
+
 def test_a_guardrail_that_trips_refuses(memory: MemorySink, listening: Recorder) -> None:
     """It is not the provider that refused."""
     del listening
@@ -374,6 +453,20 @@ def test_a_stream_that_is_cancelled_is_stopped(memory: MemorySink, listening: Re
     assert outcome(memory)[0] == "stopped"
 
 
+def test_a_stream_that_its_consumer_leaves_is_no_success(memory: MemorySink, listening: Recorder) -> None:
+    """The SDK works on in the background; what then ends the process's loop cuts the turn."""
+    del listening
+
+    async def work() -> None:
+        async for _ in agents.Runner.run_streamed(agent_of([streamed_call("slow", "{}")]), "?").stream_events():
+            break
+        await asyncio.sleep(0.1)
+        assert memory.ended == []
+
+    asyncio.run(work())
+    assert outcome(memory) == ("stopped", None, "stopped_by_host")
+
+
 def test_a_step_limit_in_a_stream(memory: MemorySink, listening: Recorder) -> None:
     """The limit ends the stream by an exception."""
     del listening
@@ -425,3 +518,26 @@ def test_a_bug_of_ours_changes_nothing(losses: Losses) -> None:
         finally:
             uninstrument()
     assert sum(losses.totals().values()) > 0
+
+
+COVERAGE: Coverage = {
+    "normal": ("normal", "responses"),
+    "tool calls": ("tool calls",),
+    "step limit as an exception": ("step limit", test_a_step_limit_in_a_stream),
+    "step limit as a silent result": ("step limit, handled",),
+    "step limit of a middleware": (Never("The SDK has no middleware; its error handlers are the silent form."),),
+    "length with text": ("length with text", "responses cut", test_a_stream_ends_as_it_says),
+    "length empty": ("length empty",),
+    "length inside a tool call": ("length in a tool call", "length in a tool call that nothing repairs"),
+    "refusal with text": ("refusal with text", "refusal alone", "responses refused"),
+    "refusal empty": ("refusal empty", "responses refused, empty"),
+    "content filter": ("content filter with text", "content filter empty", "responses filtered"),
+    "context overflow": ("context overflow",),
+    "tool error": ("tool error", "fatal tool error"),
+    "model error at step 2": ("model error at step 2",),
+    "user stop": (test_a_persons_stop_is_told_from_the_hosts, test_a_stream_that_is_cancelled_is_stopped),
+    "timeout": (test_a_timeout_around_the_run_is_a_cancellation_inside, test_a_request_that_times_out_is_an_error),
+    "cancelled task": (test_a_cancelled_task_is_stopped_by_the_host,),
+    "stream abandoned by its consumer": (test_a_stream_that_its_consumer_leaves_is_no_success,),
+    "finish-hook veto": (test_an_output_guardrail_that_trips_is_a_veto,),
+}

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from broken_recorder import broken_recorders
+from listed_endings import Coverage, Never
 from turnout.instrumentation import Losses, Recorder, current_turn
 from turnout.instrumentation.integrations.pydantic_ai import instrument, turnout_capability, uninstrument
 from turnout.instrumentation.testing import MemorySink
@@ -23,11 +24,11 @@ Limits: Any = pydantic_ai.UsageLimits
 OVERFLOW = exceptions.ModelHTTPError(400, "fake-1", {"error": {"code": "context_length_exceeded"}})
 
 
-def said(*parts: Any, finish: str | None = "stop", raw: str | None = None) -> Any:
+def said(*parts: Any, finish: str | None = "stop", raw: str | None = None, provider: str = "openai") -> Any:
     return messages.ModelResponse(
         parts=list(parts),
         finish_reason=finish,
-        provider_name="openai",
+        provider_name=provider,
         provider_details={"finish_reason": raw} if raw else None,
         usage=pydantic_ai.RequestUsage(input_tokens=120, output_tokens=30, cache_read_tokens=20),
     )
@@ -126,12 +127,24 @@ ENDINGS: dict[str, tuple[list[Any], dict[str, Any], tuple[str, str | None, str |
         1,
     ),
     "refusal with text": (
+        [text("I will not", finish="content_filter", raw="refusal", provider="anthropic")],
+        {},
+        ("refused", None, "provider_refusal"),
+        1,
+    ),
+    "refusal empty": (
+        [said(finish="content_filter", raw="refusal", provider="anthropic")],
+        {},
+        ("refused", None, "provider_refusal"),
+        1,
+    ),
+    "content filter with text": (
         [text("I will not", finish="content_filter", raw="content_filter")],
         {},
         ("refused", None, "content_filter"),
         1,
     ),
-    "refusal empty": (
+    "content filter empty": (
         [said(finish="content_filter", raw="content_filter")],
         {},
         ("refused", None, "content_filter"),
@@ -332,3 +345,28 @@ def test_a_bug_of_ours_changes_nothing(losses: Losses) -> None:
         assert raised.value.args == ("Atlantis",)
         asyncio.run(cancelled(agent_of([forever]).run("?", capabilities=[capability])))
     assert sum(losses.totals().values()) > 0
+
+
+COVERAGE: Coverage = {
+    "normal": ("normal",),
+    "tool calls": ("tool calls",),
+    "step limit as an exception": ("step limit", "tool call limit", "token limit"),
+    "step limit as a silent result": (Never("Every limit raises UsageLimitExceeded."),),
+    "step limit of a middleware": (
+        Never("A capability that ends a run does so by an exception or a result of its own."),
+    ),
+    "length with text": ("length with text",),
+    "length empty": ("length empty",),
+    "length inside a tool call": ("length in a tool call", "length in a tool call, no retry"),
+    "refusal with text": ("refusal with text",),
+    "refusal empty": ("refusal empty",),
+    "content filter": ("content filter with text", "content filter empty"),
+    "context overflow": ("context overflow", "context overflow as a finish"),
+    "tool error": ("tool error",),
+    "model error at step 2": ("model error at step 2",),
+    "user stop": (test_a_persons_stop_is_told_from_the_hosts,),
+    "timeout": ("timeout", test_a_timeout_around_the_run_is_a_cancellation_inside),
+    "cancelled task": (test_a_cancelled_task_is_stopped_by_the_host,),
+    "stream abandoned by its consumer": (test_a_stream_that_its_consumer_leaves_is_no_success,),
+    "finish-hook veto": (test_a_veto_that_stands_is_no_success, test_a_veto_that_is_lifted_leaves_the_answer),
+}

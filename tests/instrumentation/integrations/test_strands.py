@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from broken_recorder import broken_recorders
+from listed_endings import Coverage, Never
 from turnout.instrumentation import Losses, Recorder
 from turnout.instrumentation.integrations.strands import instrument, uninstrument
 from turnout.instrumentation.testing import MemorySink
@@ -124,6 +125,8 @@ ENDINGS: dict[str, tuple[list[Any], dict[str, Any], Ending]] = {
     "length in a tool call": ([call(stop="max_tokens", arguments='{"city": "Pa')], {}, ("length", None, None)),
     "content filter with text": ([text("so", "content_filtered")], {}, ("refused", None, "content_filter")),
     "content filter empty": ([text("", "content_filtered")], {}, ("refused", None, "content_filter")),
+    "refusal with text": ([text("no", "refusal")], {}, ("refused", None, "provider_refusal")),
+    "refusal empty": ([text("", "refusal")], {}, ("refused", None, "provider_refusal")),
     "guardrail": ([text("no", "guardrail_intervened")], {}, ("refused", None, "guardrail")),
     "context overflow": (
         [exceptions.ContextWindowOverflowException("prompt is too long")],
@@ -215,6 +218,61 @@ def test_a_cancelled_task_is_stopped_by_the_host(answers: list[Any], memory: Mem
     assert outcome(memory) == ("stopped", None, "stopped_by_host")
 
 
+def test_a_persons_stop_is_told_from_the_hosts(memory: MemorySink, listening: Recorder) -> None:
+    """The application says who stopped, and then cancels."""
+
+    async def work() -> None:
+        run = agent_of([WAIT]).invoke_async("?")
+        await cancelled(run, before=lambda: listening.stop(turn_id=memory.started[0].turn_id))
+
+    asyncio.run(work())
+    assert outcome(memory) == ("stopped", None, "stopped_by_user")
+
+
+def test_a_timeout_around_the_run_is_a_cancellation_inside(memory: MemorySink, listening: Recorder) -> None:
+    """The invocation cannot tell a timeout from a cancellation."""
+    del listening
+
+    async def work() -> None:
+        await asyncio.wait_for(agent_of([WAIT]).invoke_async("?"), 0.2)
+
+    with pytest.raises(TimeoutError):
+        asyncio.run(work())
+    assert outcome(memory) == ("stopped", None, "stopped_by_host")
+
+
+def sending_back(agent: Any, times: int) -> Any:
+    """The agent, with a hook that asks for more after its first ends."""
+    left = [times]
+
+    def after(event: Any) -> None:
+        if left[0]:
+            left[0] -= 1
+            event.resume = "better"
+
+    agent.hooks.add_callback(strands.hooks.AfterInvocationEvent, after)
+    return agent
+
+
+def test_a_hook_that_sends_the_agent_back_vetoes(memory: MemorySink, listening: Recorder) -> None:
+    """It is one invocation to whoever called, and the answer that the hook then lets pass is its end."""
+    del listening
+    agent = sending_back(agent_of([text("a"), text("b")]), 1)
+    asyncio.run(agent.invoke_async("?"))
+    checks = [(check.step, check.verdict, check.by) for check in memory.turns[0].finish_checks]
+    assert checks == [(1, "veto", "after_invocation"), (2, "allow", "after_invocation")]
+    assert outcome(memory)[0] == "completed"
+
+
+def test_a_veto_after_which_the_model_fails_is_no_success(memory: MemorySink, listening: Recorder) -> None:
+    """The answer that was sent back is not the end."""
+    del listening
+    with suppress(Exception):
+        asyncio.run(sending_back(agent_of([text("a"), UnavailableError()]), 9).invoke_async("?"))
+    assert [check.verdict for check in memory.turns[0].finish_checks] == ["veto"]
+    assert outcome(memory)[0] == "error"
+
+
 def test_a_cancelled_agent_is_stopped(memory: MemorySink, listening: Recorder) -> None:
     """Strands' own way to cancel ends in a result."""
     del listening
@@ -256,3 +314,29 @@ def test_a_bug_of_ours_changes_nothing(losses: Losses) -> None:
         finally:
             uninstrument()
     assert sum(losses.totals().values()) > 0
+
+
+COVERAGE: Coverage = {
+    "normal": ("normal",),
+    "tool calls": ("tool calls",),
+    "step limit as an exception": (Never("Every limit ends in a result that names it."),),
+    "step limit as a silent result": ("step limit", "token limit"),
+    "step limit of a middleware": (Never("No hook provider of strands' own keeps a limit."),),
+    "length with text": ("length with text",),
+    "length empty": ("length empty",),
+    "length inside a tool call": ("length in a tool call",),
+    "refusal with text": ("refusal with text", "guardrail"),
+    "refusal empty": ("refusal empty",),
+    "content filter": ("content filter with text", "content filter empty"),
+    "context overflow": ("context overflow",),
+    "tool error": ("tool error", test_a_tools_error_is_the_calls),
+    "model error at step 2": ("model error at step 2",),
+    "user stop": (test_a_persons_stop_is_told_from_the_hosts, test_a_cancelled_agent_is_stopped),
+    "timeout": (test_a_timeout_around_the_run_is_a_cancellation_inside,),
+    "cancelled task": (test_a_cancelled_task_is_stopped_by_the_host,),
+    "stream abandoned by its consumer": (test_a_stream_that_its_consumer_leaves_is_no_success,),
+    "finish-hook veto": (
+        test_a_hook_that_sends_the_agent_back_vetoes,
+        test_a_veto_after_which_the_model_fails_is_no_success,
+    ),
+}

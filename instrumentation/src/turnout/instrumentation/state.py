@@ -117,6 +117,12 @@ class TurnState:
             self.steps.append(step)
         return step
 
+    def drop_step(self, step: StepState) -> None:
+        """Forget the last step, unless anything came of it."""
+        with self._lock:
+            if self.steps and self.steps[-1] is step and "ended_at" not in step.values:
+                self.steps.pop()
+
     def started(self) -> None:
         """Hand the start to the sink."""
         self.recorder.emit(self.recorder.sink.turn_started, self.opened)

@@ -195,6 +195,11 @@ class StepHandle(Block):
         self._step.end(self._turn.recorder.now())
         self._turn.emit_step(self._step)
 
+    @guarded
+    def discard(self) -> None:
+        """Take an open step back: its request was never made."""
+        self._turn.drop_step(self._step)
+
     @property
     def index(self) -> int:
         """The step's number in its turn, from 1."""

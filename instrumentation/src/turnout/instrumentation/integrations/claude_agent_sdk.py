@@ -8,7 +8,9 @@ subtype, which says success of failures too, whether it is an error, and the ter
 turn is a step; input tokens leave out the cache.
 """
 
+from collections import defaultdict, deque
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextvars import ContextVar
 from importlib import import_module
 from typing import Any, Final
 from weakref import WeakKeyDictionary
@@ -39,6 +41,9 @@ _TERMINAL_CLAIMS: Final = {
     "malformed_tool_use_exhausted": "error",
     "structured_output_retry_exhausted": "error",
 }
+_serving: ContextVar["Callable[[], _Run | None] | None"] = ContextVar("turnout-claude-agent-sdk", default=None)
+"""Whose control protocol is being set up."""
+
 _patches = Patches()
 
 
@@ -50,6 +55,8 @@ def instrument(recorder: Recorder | None = None, *, attended: bool | None = None
     internal = import_module("claude_agent_sdk._internal.client").InternalClient
     client = import_module("claude_agent_sdk").ClaudeSDKClient
     _patches.replace(internal, "process_query", listening.process_query)
+    _patches.replace(import_module("claude_agent_sdk._internal.query").Query, "initialize", listening.initialize)
+    _patches.replace(client, "connect", listening.connect)
     _patches.replace(client, "query", listening.client_query)
     _patches.replace(client, "receive_messages", listening.receive_messages)
     _patches.replace(client, "interrupt", listening.interrupt)
@@ -67,6 +74,7 @@ class _Run:
         self._steps: dict[str, StepHandle] = {}
         self._chars: dict[str, int] = {}
         self._calls = Calls()
+        self._said_of_ends: dict[int, deque[str]] = defaultdict(deque)
         self.turn: TurnHandle = recorder.turn(
             agent=field(options, "agent") or "claude",
             conversation_id=field(options, "resume") or field(options, "session_id"),
@@ -94,6 +102,7 @@ class _Run:
         key = message.message_id or f"{len(self._steps)}"
         step = self._steps.get(key)
         if step is None:
+            self._checked()
             step = self._steps[key] = self.turn.step(model=message.model, provider="anthropic", api="messages")
         texts = [part.text for part in message.content if type(part).__name__ == "TextBlock"]
         self._chars[key] = self._chars.get(key, 0) + sum(map(len, texts))
@@ -114,6 +123,20 @@ class _Run:
             if type(part).__name__ == "ToolUseBlock":
                 self._calls.asked(step, part.name, part.id).begin()
 
+    def stop_hook(self, place: int, said: Any, verdict: str) -> None:
+        """A Stop hook answered; the step that it was asked about may not have reached the consumer yet."""
+        if field(said, "hook_event_name") == "Stop":
+            self._said_of_ends[place].append(verdict)
+
+    def _checked(self) -> None:
+        """The last step is whole: what the Stop hooks said of it, if it was an end that they were asked about."""
+        last = next(reversed(self._steps.values()), None)
+        if last is None or last.facts().tool_calls:
+            return
+        for said in self._said_of_ends.values():
+            if said:
+                self.turn.finish_check(said.popleft(), by="stop_hook")
+
     def _results(self, message: Any) -> None:
         for part in message.content if isinstance(message.content, list) else ():
             handle = self._calls.find(None, field(part, "tool_use_id"))
@@ -123,6 +146,7 @@ class _Run:
 
     def _ended(self, message: Any) -> None:
         """The result; a refused tool is told in it alone."""
+        self._checked()
         for denied in message.permission_denials or ():
             handle = self._calls.find(None, field(denied, "tool_use_id"))
             if handle is not None:
@@ -131,7 +155,10 @@ class _Run:
         if last is not None and message.stop_reason is not None and last.facts().raw_finish_reason is None:
             last.finish(raw_finish_reason=message.stop_reason)
         self.turn.aggregate(cost_usd=message.total_cost_usd)
-        self.turn.claim(Layer.RUNTIME, _reason(message), status=message.subtype)
+        if message.terminal_reason == "hook_stopped":
+            self.turn.claim(Layer.HOST, "aborted", status=message.subtype)
+        else:
+            self.turn.claim(Layer.RUNTIME, _reason(message), status=message.subtype)
         if message.api_error_status is not None and last is not None:
             last.attempt(reason="api_error", status=message.api_error_status)
         self.turn.end()
@@ -142,6 +169,9 @@ class _Run:
         if code is not None:
             self.turn.claim(Layer.PROCESS, "crashed", exit_code=code, error_type=type(error).__name__)
         self.turn.end(error if code is None else None)
+
+
+Running = Callable[[], _Run | None]
 
 
 class _Listening:
@@ -159,9 +189,13 @@ class _Listening:
         """`query`: one turn, or several where the prompt is a stream of them."""
         options = kwargs.get("options", args[1] if len(args) > 1 else None)
         run = self._quiet(_Run, self._recorder, self._attended, options)
+
+        def running() -> _Run | None:
+            return run
+
         messages = original(client, *args, **kwargs)
         try:
-            async for message in messages:
+            async for message in _served(messages, running):
                 if run is None or run.turn.ended:
                     run = self._quiet(_Run, self._recorder, self._attended, options)
                 if run is not None:
@@ -175,6 +209,45 @@ class _Listening:
             if run is not None:
                 self._quiet(run.turn.end)
             await messages.aclose()
+
+    async def connect(self, original: Callable[..., Awaitable[Any]], client: Any, *args: Any, **kwargs: Any) -> Any:
+        """`ClaudeSDKClient.connect`: its turns are to come."""
+        token = _serving.set(lambda: self._current(client))
+        try:
+            return await original(client, *args, **kwargs)
+        finally:
+            _serving.reset(token)
+
+    async def initialize(self, original: Callable[..., Awaitable[Any]], query: Any) -> Any:
+        """The control protocol is set up: from now on the command line may ask the application's Stop hooks."""
+        initialized = await original(query)
+        running = _serving.get()
+        if running is not None:
+            self._quiet(self._hear_stop_hooks, query, running)
+        return initialized
+
+    def _hear_stop_hooks(self, query: Any, running: Running) -> None:
+        asked = [hook for matcher in (query.hooks or {}).get("Stop") or () for hook in matcher["hooks"]]
+        for place, (name, hook) in enumerate(list(query.hook_callbacks.items())):
+            if hook in asked:
+                query.hook_callbacks[name] = self._heard(hook, place, running)
+
+    def _heard(self, hook: Callable[..., Awaitable[Any]], place: int, running: Running) -> Callable[..., Any]:
+        def tell(said: Any, verdict: str) -> None:
+            run = running()
+            if run is not None:
+                run.stop_hook(place, said, verdict)
+
+        async def call(said: Any, *more: Any) -> Any:
+            try:
+                answer = await hook(said, *more)
+            except BaseException:
+                self._quiet(tell, said, "skipped")
+                raise
+            self._quiet(lambda: tell(said, _verdict(answer)))
+            return answer
+
+        return call
 
     async def client_query(
         self, original: Callable[..., Awaitable[Any]], client: Any, *args: Any, **kwargs: Any
@@ -212,6 +285,26 @@ class _Listening:
     def _current(self, client: Any) -> _Run | None:
         run = self._runs.get(client)
         return None if run is None or self._quiet(lambda: run.turn.ended) else run
+
+
+async def _served(items: AsyncGenerator[Any, None], running: Running) -> AsyncGenerator[Any, None]:
+    """The items of a generator, with the run to be found while the generator works."""
+    while True:
+        token = _serving.set(running)
+        try:
+            item = await anext(items)
+        except StopAsyncIteration:
+            return
+        finally:
+            _serving.reset(token)
+        yield item
+
+
+def _verdict(answer: Any) -> str:
+    """What a Stop hook's answer means: feedback sends the model back to work, and an answer to come decides nothing."""
+    if field(answer, "decision") == "block" or field(answer, "hookSpecificOutput", "additionalContext"):
+        return "veto"
+    return "skipped" if field(answer, "async_") else "allow"
 
 
 def _reason(message: Any) -> str | None:

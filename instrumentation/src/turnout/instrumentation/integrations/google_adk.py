@@ -15,7 +15,7 @@ from typing import Any, Final
 from turnout.instrumentation.failures import type_name
 from turnout.instrumentation.integrations.default import default_recorder
 from turnout.instrumentation.integrations.patching import Patches
-from turnout.instrumentation.integrations.support import Calls, Quiet, field, in_scope, usage, whole
+from turnout.instrumentation.integrations.support import Calls, FinishHooks, Quiet, field, in_scope, usage, whole
 from turnout.instrumentation.recorder import Recorder
 from turnout.instrumentation.steps import StepHandle
 from turnout.instrumentation.texts import text
@@ -58,6 +58,7 @@ class _Run:
             limits=_limits(options.get("run_config")),
             source=SOURCE,
         )
+        self.hooks = FinishHooks(self.turn)
 
     def asked(self, agent: str, request: Any) -> None:
         """A request goes out."""
@@ -99,6 +100,15 @@ class _Run:
         if step is not None and not step.finished:
             step.failed(error)
 
+    def tool_began(self, tool: Any, call_id: str | None) -> None:
+        """A call runs; one that an answer without calls is followed by was put in its place by somebody's callback."""
+        name = field(tool, "name")
+        step = self.last
+        if step is not None and not step.facts().tool_calls:
+            self.hooks.vetoed("after_model_callback")
+            self.calls.asked(step, name, call_id)
+        self.calls.began(step, name, call_id)
+
     def tool_ended(self, tool: Any, call_id: str | None) -> None:
         """A call returned."""
         handle = self.calls.find(field(tool, "name"), call_id)
@@ -128,11 +138,14 @@ class _Run:
         elif field(self.event, "long_running_tool_ids"):
             self.turn.claim(Layer.RUNTIME, "interrupt")
         elif self.event is not None and not field(self.event, "error_code") and self.event.is_final_response():
+            self.hooks.passed()
             self.turn.claim(Layer.RUNTIME, "completed")
 
     def raised(self, error: BaseException) -> None:
         """The run ended by an exception."""
         if type(error).__name__ == "LlmCallsLimitExceededError":
+            if self.last is not None:
+                self.last.discard()
             self.turn.claim(Layer.RUNTIME, "step_limit", error_type=type_name(error))
             self.turn.end()
 
@@ -224,9 +237,7 @@ def _plugin(listening: _Listening) -> Any:
         "before_model_callback": callback(lambda run, said: run.asked(agent(said), said["llm_request"]), model),
         "after_model_callback": callback(lambda run, said: run.answered(agent(said), said["llm_response"]), model),
         "on_model_error_callback": callback(lambda run, said: run.failed(agent(said), said["error"]), model),
-        "before_tool_callback": callback(
-            lambda run, said: run.calls.began(run.last, field(said["tool"], "name"), call_id(said)), tool
-        ),
+        "before_tool_callback": callback(lambda run, said: run.tool_began(said["tool"], call_id(said)), tool),
         "after_tool_callback": callback(lambda run, said: run.tool_ended(said["tool"], call_id(said)), tool),
         "on_tool_error_callback": callback(
             lambda run, said: run.tool_failed(said["tool"], call_id(said), said["error"]), tool

@@ -16,7 +16,7 @@ from uuid import UUID
 
 from turnout.instrumentation.failures import type_name
 from turnout.instrumentation.integrations.default import default_recorder
-from turnout.instrumentation.integrations.support import Quiet, field, usage, whole
+from turnout.instrumentation.integrations.support import FinishHooks, Quiet, field, usage, whole
 from turnout.instrumentation.recorder import Recorder
 from turnout.instrumentation.steps import StepHandle
 from turnout.instrumentation.texts import text
@@ -34,6 +34,7 @@ _ERROR_CLAIMS: Final = (
     ("ContextOverflowError", "prompt_too_long"),
 )
 _LIMIT_NODES: Final = (("ModelCallLimitMiddleware", "step_limit"), ("ToolCallLimitMiddleware", "tool_calls_limit"))
+_LOOKING_NODES: Final = (".after_model", ".after_agent")
 _REASON_KEYS: Final = ("finish_reason", "stop_reason", "done_reason", "finishReason")
 _INTERRUPTED: Final = "__interrupt__"
 
@@ -77,12 +78,24 @@ class _Run:
         self.asked: list[ToolHandle] = []
         self.tools: dict[UUID, ToolHandle] = {}
         self.limits: dict[UUID, str] = {}
+        self.nodes: dict[UUID, str] = {}
         self.turn: TurnHandle = recorder.turn(
             agent=metadata.get("lc_agent_name") or name,
             conversation_id=metadata.get("thread_id"),
             attended=attended,
             source=SOURCE,
         )
+        self.hooks = FinishHooks(self.turn)
+
+    def node_started(self, run_id: UUID, name: str | None) -> None:
+        """A node of a middleware that keeps a limit, or that looks at what the model answered."""
+        if name is None:
+            return
+        limit = next((reason for node, reason in _LIMIT_NODES if name.startswith(node)), None)
+        if limit is not None:
+            self.limits[run_id] = limit
+        elif name.endswith(_LOOKING_NODES):
+            self.nodes[run_id] = name
 
     def model_started(self, run_id: UUID, metadata: Mapping[str, Any], params: Mapping[str, Any]) -> None:
         """A request goes out."""
@@ -162,10 +175,17 @@ class _Run:
         handle.close()
 
     def node_ended(self, run_id: UUID, outputs: Any) -> None:
-        """A node of a limiting middleware that jumps to the end has ended the turn."""
+        """A limiting node that jumps to the end has ended the turn; one that sends an answer back to the model vetoes it."""
         reason = self.limits.pop(run_id, None)
-        if reason is not None and field(outputs, "jump_to") == "end":
+        name = self.nodes.pop(run_id, None)
+        goes = field(outputs, "jump_to")
+        if reason is not None and goes == "end":
             self.turn.claim(Layer.RUNTIME, reason)
+        elif name is not None and self.last is not None and not self.last.facts().tool_calls:
+            if goes == "model":
+                self.hooks.vetoed(name)
+            else:
+                self.hooks.passed(name)
 
     def ended(self, outputs: Any) -> None:
         """The run gave a result: an answer, or a question to a person."""
@@ -307,9 +327,7 @@ class _Listening:
         if run is None:
             return
         self._runs[run_id] = run
-        limit = next((reason for node, reason in _LIMIT_NODES if name is not None and name.startswith(node)), None)
-        if limit is not None:
-            run.limits[run_id] = limit
+        run.node_started(run_id, name)
 
     def _model_started(
         self, run_id: UUID, parent_run_id: UUID | None, metadata: dict[str, Any] | None, kwargs: dict[str, Any]

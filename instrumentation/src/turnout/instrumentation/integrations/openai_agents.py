@@ -163,6 +163,8 @@ class _Run:
                     handle.settle("awaiting_approval")
             self.turn.claim(Layer.RUNTIME, "interrupt")
         elif field(result, "final_output") is not None:
+            for checked in field(result, "output_guardrail_results") or ():
+                self.turn.finish_check("allow", by=_guardrail(checked))
             self.turn.claim(Layer.RUNTIME, "completed")
 
     def raised(self, error: BaseException) -> None:
@@ -173,6 +175,8 @@ class _Run:
             else:
                 self.step.aborted()
         name = type(error).__name__
+        if name == "OutputGuardrailTripwireTriggered":
+            self.turn.finish_check("veto", by=_guardrail(field(error, "guardrail_result")))
         reason = next((reason for kind, reason in _ERROR_CLAIMS if name.endswith(kind)), None)
         if reason is not None:
             self.turn.claim(Layer.RUNTIME, reason, error_type=type_name(error))
@@ -361,6 +365,12 @@ def _add_processor(listening: _Listening) -> None:
         ("on_trace_start", "on_trace_end", "on_span_start", "shutdown", "force_flush"), nothing
     )
     import_module("agents").add_trace_processor(type("TurnoutProcessor", (base,), {**methods, "on_span_end": ended})())
+
+
+def _guardrail(result: Any) -> str:
+    """The name of the guardrail that looked at the answer."""
+    guardrail = field(result, "guardrail")
+    return field(guardrail, "name") or field(guardrail, "guardrail_function", "__name__") or "output_guardrail"
 
 
 def _conversation(options: Mapping[str, Any]) -> str | None:

@@ -43,9 +43,15 @@ def of_chat(completion: Any) -> Answer:
         usage=_chat_usage(field(completion, "usage")),
         model=field(completion, "model"),
         id=field(completion, "id"),
-        refused=bool(field(choice, "message", "refusal")),
+        refused=_refuses(field(choice, "message")),
         text_chars=len(field(choice, "message", "content") or ""),
     )
+
+
+def _refuses(message: Any) -> bool:
+    """Whether the provider refused; a refusal without a word counts where nothing else was said, since some servers always send one."""
+    refusal = field(message, "refusal")
+    return bool(refusal) or (refusal is not None and not field(message, "content") and not field(message, "tool_calls"))
 
 
 def of_chunk(before: Answer | None, chunk: Any) -> Answer:

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from turnout.instrumentation.failures import type_name
 from turnout.instrumentation.integrations.default import default_recorder
-from turnout.instrumentation.integrations.support import Calls, Quiet, field, usage, whole
+from turnout.instrumentation.integrations.support import Calls, FinishHooks, Quiet, field, usage, whole
 from turnout.instrumentation.recorder import Recorder
 from turnout.instrumentation.steps import StepHandle
 from turnout.instrumentation.tools import ToolHandle
@@ -80,7 +80,6 @@ class _Run:
     def __init__(self, recorder: Recorder, attended: bool | None, ctx: Any) -> None:
         self.calls = Calls()
         self.step: StepHandle | None = None
-        self.vetoed = False
         self.deadline: datetime | None = field(ctx, "deadline")
         self.turn: TurnHandle = recorder.turn(
             agent=field(ctx, "agent", "name"),
@@ -89,6 +88,7 @@ class _Run:
             limits=_limits(ctx),
             source=SOURCE,
         )
+        self.hooks = FinishHooks(self.turn)
 
     def asked(self, request: Any) -> StepHandle:
         """A request goes out."""
@@ -136,11 +136,9 @@ class _Run:
     def checked(self, error: BaseException | None) -> None:
         """An output validator let the output pass, or sent the model back to work."""
         if error is not None:
-            self.vetoed = True
-            self.turn.finish_check("veto", by="output_validator")
-        elif self.vetoed:
-            self.vetoed = False
-            self.turn.finish_check("allow", by="output_validator")
+            self.hooks.vetoed("output_validator")
+        else:
+            self.hooks.passed()
 
     def returned(self, result: Any) -> None:
         """The run gave a result: an answer, or calls that wait for someone."""

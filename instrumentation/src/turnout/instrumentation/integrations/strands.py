@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 from turnout.instrumentation.failures import type_name
 from turnout.instrumentation.integrations.default import default_recorder
 from turnout.instrumentation.integrations.patching import Patches
-from turnout.instrumentation.integrations.support import Calls, Quiet, field, in_scope, usage, whole
+from turnout.instrumentation.integrations.support import Calls, FinishHooks, Quiet, field, in_scope, usage, whole
 from turnout.instrumentation.recorder import Recorder
 from turnout.instrumentation.steps import StepHandle
 from turnout.instrumentation.turn import TurnHandle
@@ -74,6 +74,7 @@ class _Run:
             limits=_limits(options.get("limits")),
             source=SOURCE,
         )
+        self.hooks = FinishHooks(self.turn)
 
     def asked(self) -> None:
         """A request goes out; one that is made again is another attempt at its step."""
@@ -130,6 +131,15 @@ class _Run:
         else:
             handle.settle("error" if field(event.result, "status") == "error" else "ok")
         handle.close()
+
+    def pass_ended(self, event: Any) -> None:
+        """The agent came to an end of its own, and a hook may have sent it back to work."""
+        if field(event.result, "stop_reason") not in ("end_turn", "stop_sequence"):
+            return
+        if event.resume is not None:
+            self.hooks.vetoed("after_invocation")
+        else:
+            self.hooks.passed()
 
     def saw(self, event: Any) -> None:
         """An event went to the consumer; the last one is the result."""
@@ -206,6 +216,7 @@ class _Listening:
                 ),
             ),
             (hooks.AfterToolCallEvent, lambda run, event: run.tool_ended(event)),
+            (hooks.AfterInvocationEvent, lambda run, event: run.pass_ended(event)),
         )
         for kind, tell in told:
             agent.hooks.add_callback(kind, self._callback(tell), order=_LAST)

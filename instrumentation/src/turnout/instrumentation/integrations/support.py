@@ -72,6 +72,25 @@ class Calls:
         return list(self._open.values())
 
 
+class FinishHooks:
+    """What a framework shows of its finish hooks: who sent an answer back, and that a later one passed."""
+
+    def __init__(self, turn: TurnHandle) -> None:
+        self._turn = turn
+        self._vetoing: set[str] = set()
+
+    def vetoed(self, by: str) -> None:
+        """A hook would not let the last step be the end."""
+        self._vetoing.add(by)
+        self._turn.finish_check("veto", by=by)
+
+    def passed(self, by: str | None = None) -> None:
+        """A hook that had vetoed, or any of them, lets the last step be the end; of one that never did, nothing is known."""
+        for name in sorted(self._vetoing if by is None else self._vetoing & {by}):
+            self._vetoing.discard(name)
+            self._turn.finish_check("allow", by=name)
+
+
 def argument_text(arguments: object) -> str | None:
     """Tool arguments as a text to be hashed; only texts are, because what they are made of is not ours to serialise."""
     return arguments if isinstance(arguments, str) else None
