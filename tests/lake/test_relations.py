@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from turnout.outcomes.facts import TurnFacts
-from turnout.pipeline.lake import Lake
-from turnout.pipeline.rows import classified
+from turnout.pipeline.lake import Lake, Written
+from turnout.pipeline.rows import ClassifiedTurn, classified
 from turnout.pipeline.testing import NOON, Sketch, sketched
 
 Rows = Callable[[Lake, str], pl.DataFrame]
@@ -95,3 +95,44 @@ def test_the_order_in_which_a_family_comes_does_not_count(
         "f": set(),
     }
     assert lake.write([classified(facts, NOON) for facts in FAMILY]).unchanged == len(FAMILY)
+
+
+def given_at_noon(facts: TurnFacts) -> ClassifiedTurn:
+    return classified(facts, NOON)
+
+
+def digest_in(lake: Lake, rows: Rows, turn_id: str) -> str:
+    return str(rows(lake, "turns").filter(turn_id=turn_id)["digest"].item())
+
+
+def test_a_withdrawn_turn_goes_with_its_steps_in_the_commit_of_what_stands_for_it(root: str, rows: Rows) -> None:
+    """One version later it is gone, and what named it as its parent is an orphan; a row that knows more than was withdrawn stays."""
+    lake = Lake.open(root)
+    lake.write([given_at_noon(turn("phantom")), given_at_noon(turn("child", "phantom"))])
+    digest, version = digest_in(lake, rows, "phantom"), lake.snapshot().version
+    whole = given_at_noon(turn("whole"))
+    assert lake.write([whole], withdrawn={"phantom": "another"}) == Written(1, 0, 0, withdrawn=0)
+    assert lake.write([whole], withdrawn={"phantom": digest, "nobody": digest}) == Written(0, 0, 1, withdrawn=1)
+    assert lake.snapshot().version == version + 2
+    assert flags(lake, rows) == {"child": {"orphan"}, "whole": set()}
+    assert sorted(set(rows(lake, "steps")["turn_id"])) == ["child", "whole"]
+    assert lake.write([whole], withdrawn={"phantom": digest}) == Written(0, 0, 1)
+    assert list(lake.verify()) == []
+
+
+def test_a_turn_that_is_given_is_not_withdrawn(root: str, rows: Rows) -> None:
+    """What comes with its own facts in the same write stands."""
+    lake = Lake.open(root)
+    lake.write([given_at_noon(turn("t"))])
+    assert lake.write([given_at_noon(turn("t"))], withdrawn={"t": digest_in(lake, rows, "t")}) == Written(0, 0, 1)
+    assert rows(lake, "turns").height == 1
+
+
+def test_a_parent_that_goes_leaves_orphans_and_a_child_that_goes_a_gap(root: str, rows: Rows) -> None:
+    """Whether a person's turns are taken out or a turn is withdrawn, those that stay say who is missing."""
+    lake = Lake.open(root)
+    family = [turn("top", children=["mid"]), replace(turn("mid", "top"), user_id="u"), turn("low", "mid")]
+    lake.write([given_at_noon(one) for one in family])
+    assert flags(lake, rows) == {"top": set(), "mid": set(), "low": set()}
+    lake.forget(user_id="u")
+    assert flags(lake, rows) == {"top": {"child_usage_missing"}, "low": {"orphan"}}

@@ -3,7 +3,8 @@
 A turn is over when its end was seen and nothing more came for a short while. A turn without an end is closed as it stands (its facts say
 that it is open, so it is interrupted) once it has been quiet for long, or soon after its process is known to have died. What comes
 later is put to the records that are still kept, and the turn is given again whole; once they are let go it is given by itself, and the
-lake adds it to what is stored.
+lake adds it to what is stored. A turn that was given and turns out to be none, because its records belong to another (its name was that of a
+missing span, and the span came), is withdrawn.
 
 The same records, in any order, doubled, split into any requests and taken up again from stored groups at any point, end in the same turns.
 """
@@ -86,6 +87,8 @@ class Assembler:
     """Records in no dialect, by scope, each counted once."""
     failed: int = 0
     """How many times a dialect could not read a group; the group is passed over."""
+    withdrawn: dict[str, str] = field(default_factory=dict[str, str])
+    """Turns that were given and are none, by id, with the digest of what was given; whoever stores turns empties it."""
     _groups: Groups = field(default_factory=Groups)
     _agenda: list[tuple[Instant, int]] = field(default_factory=list[tuple[Instant, int]])
 
@@ -153,6 +156,23 @@ class Assembler:
             self._groups.put(group)
             heapq.heappush(self._agenda, (group.due, group.number))
 
+    def names(self) -> set[str]:
+        """Every id by which spans alone may have named a turn of what is kept, at whatever time."""
+        return {name for group in self._groups for name in group.span_names()}
+
+    def remember(self, stored: Mapping[str, TurnFacts]) -> None:
+        """Note what was given of the kept records already, as far as nothing else is told in it.
+
+        Args:
+            stored: the facts of turns by id.
+        """
+        for group in self._groups:
+            known = {name: stored[name] for name in group.span_names() if name in stored}
+            instants = group.instants() if known else frozenset[Instant]()
+            for name, facts in known.items():
+                if _instants(facts) <= instants:
+                    group.emitted[name] = digest_of(encode_turn(facts))
+
     def _pass_over(self, record: Record) -> None:
         scope = unrecognised_scope(record)
         if scope is None:
@@ -185,24 +205,44 @@ class Assembler:
 
     def _look(self, group: Group, now: Instant) -> tuple[list[Given], Instant | None]:
         """Give the turns of a group that are over, and say when to look again for the others."""
+        turns = self._turns(group)
+        if turns is None:
+            return [], None
         given: list[Given] = []
         waits: list[Instant] = []
-        for turn in self._turns(group):
+        for turn in turns:
             how, wait = self._state(turn, group, now)
             if how is None:
                 waits.append(wait)
             else:
-                given += _news(group, turn, how)
+                given += self._news(group, turn, how)
+        if given or not waits:
+            self._withdraw(group, turns)
         return given, min(waits, default=None)
 
-    def _turns(self, group: Group) -> list[ClassifiedTurn]:
-        """The turns of a group as its records tell them now."""
+    def _news(self, group: Group, turn: ClassifiedTurn, how: How) -> list[Given]:
+        """The turn, unless the same was given before."""
+        digest = digest_of(turn.encoded)
+        before = group.emitted.get(turn.facts.turn_id)
+        if before == digest:
+            return []
+        group.emitted[turn.facts.turn_id] = digest
+        self.withdrawn.pop(turn.facts.turn_id, None)
+        return [Given(turn, digest, how, before)]
+
+    def _withdraw(self, group: Group, turns: Iterable[ClassifiedTurn]) -> None:
+        """Take back what was given of a group and is not among its turns any more, together with what stands for it now."""
+        for turn_id in group.emitted.keys() - {turn.facts.turn_id for turn in turns}:
+            self.withdrawn[turn_id] = group.emitted.pop(turn_id)
+
+    def _turns(self, group: Group) -> list[ClassifiedTurn] | None:
+        """The turns of a group as its records tell them now; None where no dialect can read it."""
         try:
             normalised = turns_from(group.records)
             turns = [_encoded(classified(facts, group.first_at)) for facts in normalised.turns]
         except Exception:  # noqa: BLE001 - one group that no dialect can read must not keep all others from the lake
             self.failed += 1
-            return []
+            return None
         self._report(group, normalised.unrecognised)
         return turns
 
@@ -235,9 +275,10 @@ class Assembler:
         for group in sorted(self._groups, key=lambda group: (group.pending, group.last_at, group.number)):
             if not self._over():
                 break
-            if group.pending:
-                for turn in self._turns(group):
-                    given += _news(group, turn, How.PRESSED)
+            turns = self._turns(group) if group.pending else None
+            if turns is not None:
+                given += [one for turn in turns for one in self._news(group, turn, How.PRESSED)]
+                self._withdraw(group, turns)
             self._groups.drop(group)
         return given
 
@@ -259,11 +300,8 @@ def _is_endless(facts: TurnFacts) -> bool:
     return facts.source is not None and facts.turn_id.startswith(f"{facts.source}:")
 
 
-def _news(group: Group, turn: ClassifiedTurn, how: How) -> list[Given]:
-    """The turn, unless the same was given before."""
-    digest = digest_of(turn.encoded)
-    before = group.emitted.get(turn.facts.turn_id)
-    if before == digest:
-        return []
-    group.emitted[turn.facts.turn_id] = digest
-    return [Given(turn, digest, how, before)]
+def _instants(facts: TurnFacts) -> set[Instant]:
+    """When its requests and tool calls started and ended, as their spans say."""
+    steps = [(step.started_at, step.ended_at) for step in facts.steps]
+    calls = [(call.started_at, call.ended_at) for step in facts.steps for call in step.tool_calls]
+    return {at for times in (*steps, *calls) for at in times if at is not None}

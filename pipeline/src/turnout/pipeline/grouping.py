@@ -80,6 +80,16 @@ class Group:
                 found.add((host, pid))
         return found
 
+    def span_names(self) -> set[str]:
+        """The ids of the turns that any of its spans, or a missing one above them, may stand for."""
+        spans = [record for record in self.records if isinstance(record, Span)]
+        return {f"{span.trace_id}:{number}" for span in spans for number in (span.span_id, span.parent_id)}
+
+    def instants(self) -> frozenset[Instant]:
+        """When its spans started and ended."""
+        spans = [record for record in self.records if isinstance(record, Span)]
+        return frozenset(at for span in spans for at in (span.start, span.end) if at is not None)
+
 
 class Groups:
     """All groups, found by key; ``records`` is how many records they keep."""

@@ -139,6 +139,7 @@ class Lake:
         *,
         position: Position | None = None,
         supersedes: Mapping[str, str] | None = None,
+        withdrawn: Mapping[str, str] | None = None,
     ) -> Written:
         """Store turns by turn id: evidence adds up, and what is there already changes nothing.
 
@@ -147,11 +148,13 @@ class Lake:
             position: everything of a journal up to there is in the lake with this write; a position that was written before writes nothing.
             supersedes: by turn id, the digest of stored facts in whose place these stand, because they were made from the same evidence and more;
                 evidence does not add up with itself where a step has moved.
+            withdrawn: by turn id, the digest of stored facts that are no turn, because their evidence is in the turns given here or already there;
+                a row with other facts stays, for it knows more.
 
         Raises:
             LakeError: when the lake cannot be written.
         """
-        written = self._alone(lambda writer: writer.write(turns, position, supersedes))
+        written = self._alone(lambda writer: writer.write(turns, position, supersedes, withdrawn))
         self._look_after()
         return written
 

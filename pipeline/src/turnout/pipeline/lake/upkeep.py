@@ -105,7 +105,7 @@ def forget(writer: Writer, column: str, value: str) -> int:
     writer.tables.settle()
     ids = _ids_where(writer.tables, pl.col(column) == value)
     if ids:
-        writer.change(plan_removal(ids, writer.stored(ids)))
+        writer.change(plan_removal(ids, writer.around((), ids)))
     return len(ids)
 
 

@@ -61,14 +61,20 @@ class Fresh:
 class Plan:
     """What to write and what to take away.
 
-    ``written`` are new rows and replacements; ``replaced`` are stored rows to take away with their steps and tool calls; ``marked`` are stored
-    rows that stay, with a new mark.
+    ``written`` are new rows and replacements; ``replaced`` are the stored rows in whose place they stand, ``withdrawn`` those in whose place
+    nothing stands; ``marked`` are stored rows that stay, with a new mark.
     """
 
     written: tuple[Fresh, ...]
     replaced: tuple[Stored, ...]
+    withdrawn: tuple[Stored, ...]
     marked: tuple[tuple[Stored, Mark], ...]
     unchanged: int
+
+    @property
+    def gone(self) -> tuple[Stored, ...]:
+        """The stored rows to take away with their steps and tool calls."""
+        return (*self.replaced, *self.withdrawn)
 
     @property
     def new(self) -> int:
@@ -77,28 +83,34 @@ class Plan:
 
 
 def plan_upsert(
-    incoming: Sequence[ClassifiedTurn], stored: Mapping[str, Stored], supersedes: Mapping[str, str] | None = None
+    incoming: Sequence[ClassifiedTurn],
+    stored: Mapping[str, Stored],
+    supersedes: Mapping[str, str] | None = None,
+    withdrawn: Mapping[str, str] | None = None,
 ) -> Plan:
     """Decide what changes.
 
     Args:
         incoming: turns in any order, doubled or not.
-        stored: by turn id, at least every row with an incoming turn id, their parents, the children of either, and every segment
+        stored: by turn id, at least every row with an incoming or withdrawn turn id, their parents, the children of either, and every segment
             of all these roots.
         supersedes: by turn id, the digest of the stored facts that the incoming ones were made from more evidence than: they stand
             in the place of exactly those, and add up with any other.
+        withdrawn: by turn id, the digest of stored facts that are no turn of their own.
     """
     instead = supersedes or {}
     arrived = [_joined(turns) for turns in _by_id(incoming).values()]
     changed = [fresh for fresh in (_against(one, stored, instead) for one in arrived) if fresh is not None]
     ids = [fresh.turn.facts.turn_id for fresh in changed]
     replaced = tuple(stored[turn_id] for turn_id in ids if turn_id in stored)
-    gone = {row.turn_id for row in replaced}
-    kept = [row for row in stored.values() if row.turn_id not in gone]
-    marks = _Marks(changed, kept)
+    came = {fresh.turn.facts.turn_id for fresh in arrived}
+    taken_back = [row for row in stored.values() if row.digest == (withdrawn or {}).get(row.turn_id)]
+    lost = tuple(row for row in taken_back if row.turn_id not in came)
+    marks = _Marks(changed, _without(stored, (*replaced, *lost)), lost)
     return Plan(
         written=tuple(replace(fresh, mark=marks.of_fresh(fresh)) for fresh in changed),
         replaced=replaced,
+        withdrawn=lost,
         marked=marks.changes(),
         unchanged=len(arrived) - len(changed),
     )
@@ -111,20 +123,27 @@ def plan_removal(ids: Collection[str], stored: Mapping[str, Stored]) -> Plan:
         ids: of the turns.
         stored: by turn id, these turns, their parents, their children, and every segment of all these roots.
     """
-    kept = [row for row in stored.values() if row.turn_id not in ids]
-    replaced = tuple(row for row in stored.values() if row.turn_id in ids)
-    return Plan(written=(), replaced=replaced, marked=_Marks((), kept).changes(), unchanged=0)
+    lost = tuple(row for row in stored.values() if row.turn_id in ids)
+    marks = _Marks((), _without(stored, lost), lost)
+    return Plan(written=(), replaced=(), withdrawn=lost, marked=marks.changes(), unchanged=0)
+
+
+def _without(stored: Mapping[str, Stored], gone: Iterable[Stored]) -> list[Stored]:
+    ids = {row.turn_id for row in gone}
+    return [row for row in stored.values() if row.turn_id not in ids]
 
 
 class _Marks:
     """What rows say of each other once a change is made."""
 
-    def __init__(self, changed: Sequence[Fresh], kept: Sequence[Stored]) -> None:
+    def __init__(self, changed: Sequence[Fresh], kept: Sequence[Stored], lost: Sequence[Stored]) -> None:
         self._kept = kept
         self._last = _last_segments(changed, kept)
         own = [_kin_of(fresh.turn) for fresh in changed]
         self._parents = {kin.parent for kin in own if kin.parent is not None}
+        self._parents |= {row.parent for row in lost if row.parent is not None}
         self._names = {name for kin in own for name in (kin.turn_id, kin.root)}
+        self._names |= {name for row in lost for name in (row.turn_id, row.root)}
         self._family = Family([*own, *(_stored_kin(row, self._parents) for row in kept)])
 
     def of_fresh(self, fresh: Fresh) -> Mark:
@@ -139,10 +158,11 @@ class _Marks:
     def _flags(self, row: Stored) -> tuple[str, ...]:
         """The flags of a row that stays: only what the change bears on, for the rest of its family may not be here."""
         relation = {Flag(flag) for flag in row.flags} & RELATION_FLAGS
+        kin = _stored_kin(row, self._parents)
         if row.parent in self._names:
-            relation -= {Flag.ORPHAN}
+            relation = relation - {Flag.ORPHAN} | ({Flag.ORPHAN} if self._family.is_orphan(kin) else set())
         if self._parents & {row.turn_id, row.root}:
-            lacks = self._family.lacks_usage_of_children(_stored_kin(row, self._parents))
+            lacks = self._family.lacks_usage_of_children(kin)
             relation = relation - {Flag.CHILD_USAGE_MISSING} | ({Flag.CHILD_USAGE_MISSING} if lacks else set())
         return with_flags(row.flags, relation)
 

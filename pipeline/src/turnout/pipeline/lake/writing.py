@@ -10,6 +10,7 @@ from typing import Final
 
 import polars as pl
 
+from turnout.pipeline.frames import FRAMES, frame_of
 from turnout.pipeline.lake.cubing import Cubing
 from turnout.pipeline.lake.files import DataFile, at_places
 from turnout.pipeline.lake.index import IdIndex
@@ -18,14 +19,7 @@ from turnout.pipeline.lake.parquet import Namer, NewFile, by_date
 from turnout.pipeline.lake.store import Store
 from turnout.pipeline.lake.tables import Tables
 from turnout.pipeline.lake.upsert import Fresh, Plan, Stored, plan_upsert
-from turnout.pipeline.rows import ClassifiedTurn, Row, step_rows, tool_call_rows, turn_row
-from turnout.pipeline.schema import TABLES
-
-_ROWS_OF: Final[Mapping[str, Callable[[ClassifiedTurn], list[Row]]]] = {
-    "steps": step_rows,
-    "tool_calls": tool_call_rows,
-}
-
+from turnout.pipeline.rows import ClassifiedTurn, Row, turn_row
 
 Reached = Callable[[str], None]
 """Told the name of each point of a change that is passed; tests die there."""
@@ -50,6 +44,7 @@ class Written:
     new: int
     replaced: int
     unchanged: int
+    withdrawn: int = 0
 
 
 class Writer:
@@ -61,7 +56,11 @@ class Writer:
         self.reached = reached
 
     def write(
-        self, turns: Sequence[ClassifiedTurn], position: Position | None, supersedes: Mapping[str, str] | None = None
+        self,
+        turns: Sequence[ClassifiedTurn],
+        position: Position | None,
+        supersedes: Mapping[str, str] | None = None,
+        withdrawn: Mapping[str, str] | None = None,
     ) -> Written:
         """Upsert turns; see `Lake.write`.
 
@@ -71,15 +70,15 @@ class Writer:
         self.tables.settle()
         if position is not None and self._taken(position):
             return Written(0, 0, len({turn.facts.turn_id for turn in turns}))
-        plan = plan_upsert(turns, self._stored(turns), supersedes)
-        if plan.written or plan.marked or position is not None:
+        plan = plan_upsert(turns, self.around(turns, withdrawn or ()), supersedes, withdrawn)
+        if plan.written or plan.gone or plan.marked or position is not None:
             self.change(plan, position)
-        return Written(plan.new, len(plan.replaced), plan.unchanged)
+        return Written(plan.new, len(plan.replaced), plan.unchanged, len(plan.withdrawn))
 
     def stored(self, keys: Collection[str]) -> dict[str, Stored]:
         """The stored rows with these turn ids or roots and every segment of their roots, by turn id."""
         self.tables.turns.refresh()
-        return stored_rows(self.tables.store, self.index, self.tables.turns.files(), keys)
+        return self._rows(keys)
 
     def change(self, plan: Plan, position: Position | None = None) -> None:
         """Carry out a plan, in one change of the three tables.
@@ -88,14 +87,14 @@ class Writer:
             ConflictError: when another writer committed meanwhile; nothing of it is then part of the lake.
         """
         group = self.tables.namer()
-        for name, rows_of in _ROWS_OF.items():
-            frame = _frame(name, [row for fresh in plan.written for row in rows_of(fresh.turn)])
-            added, removed = self._exchange(name, group, frame, plan)
+        turns = [fresh.turn for fresh in plan.written]
+        for name, frame_of_turns in FRAMES.items():
+            added, removed = self._exchange(name, group, frame_of_turns(turns), plan)
             if added or removed:
                 self.reached(f"{name} written")
                 self.tables[name].commit(added, removed)
                 self.reached(f"{name} committed")
-        frame = _frame("turns", [_turn_row(fresh) for fresh in plan.written])
+        frame = frame_of("turns", [_turn_row(fresh) for fresh in plan.written])
         added, removed = self._exchange("turns", group, frame, plan)
         for date, rows in by_date(frame):
             self.index.write((date, group), ids_of(rows))
@@ -103,17 +102,21 @@ class Writer:
         self.tables.turns.commit(added, removed, transactions=self._names(position))
         self.reached("turns committed")
 
-    def _stored(self, turns: Iterable[ClassifiedTurn]) -> dict[str, Stored]:
-        """What a write must look at: the turns as they are stored, their parents and the children of either."""
+    def around(self, turns: Iterable[ClassifiedTurn], going: Collection[str] = ()) -> dict[str, Stored]:
+        """What a change must look at: the turns as they are stored and those that go, their parents and the children of all these."""
         every = [turn.facts for turn in turns]
         parents = {facts.parent_turn_id for facts in every if facts.parent_turn_id}
         named = {name for facts in every for name in (facts.turn_id, facts.root_turn_id) if name}
-        keys = named.union(parents, *(facts.children_expected for facts in every))
-        files = self.tables.turns.files()
-        found = stored_rows(self.tables.store, self.index, files, keys)
-        started = (row.facts().children_expected for row in found.values() if {row.turn_id, row.root} & parents)
-        rest = set[str]().union(*started) - keys
-        return found | stored_rows(self.tables.store, self.index, files, rest) if rest else found
+        keys = named.union(parents, going, *(facts.children_expected for facts in every))
+        found = self._rows(keys)
+        lost = {row.parent for row in found.values() if row.turn_id in going and row.parent}
+        found |= self._rows(lost - keys)
+        known = parents | lost
+        started = (row.facts().children_expected for row in found.values() if {row.turn_id, row.root} & known)
+        return found | self._rows(set[str]().union(*started) - keys - lost)
+
+    def _rows(self, keys: Collection[str]) -> dict[str, Stored]:
+        return stored_rows(self.tables.store, self.index, self.tables.turns.files(), keys) if keys else {}
 
     def _taken(self, position: Position) -> bool:
         taken = self.tables.turns.transaction(position.journal)
@@ -127,10 +130,10 @@ class Writer:
     ) -> tuple[list[NewFile], tuple[DataFile, ...]]:
         """The files of new rows beside the rewritten ones, and the files that they stand in the place of."""
         marks = {row.turn_id: mark for row, mark in plan.marked} if name == "turns" else {}
-        places = {row.place for row in plan.replaced} | {row.place for row, _ in plan.marked if name == "turns"}
+        places = {row.place for row in plan.gone} | {row.place for row, _ in plan.marked if name == "turns"}
         files = self.tables[name].files()
         touched = at_places(files, self.tables.turns.files(), places) if places else ()
-        gone = [row.turn_id for row in plan.replaced]
+        gone = [row.turn_id for row in plan.gone]
         added = [self.tables.put(name, (date, group), part) for date, part in by_date(rows)]
         return added + self.tables.rewritten(name, touched, gone, marks), touched
 
@@ -144,7 +147,3 @@ def _turn_row(fresh: Fresh) -> Row:
     row = turn_row(fresh.turn) | {"updated_at": fresh.changed_at // 1000}
     mark = fresh.mark
     return row if mark is None else row | {"last_segment": mark.last_segment, "flags": list(mark.flags)}
-
-
-def _frame(name: str, rows: Sequence[Row]) -> pl.DataFrame:
-    return pl.DataFrame(rows, schema=dict(TABLES[name]), orient="row")

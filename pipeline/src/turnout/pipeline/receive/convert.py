@@ -88,6 +88,11 @@ class Converter:
         """Where the journal and the state are."""
         return self.journal.folder
 
+    @property
+    def _is_behind(self) -> bool:
+        """Whether the lake does not hold what was assembled."""
+        return bool(self._unwritten or self._assembler.withdrawn)
+
     def resume(self) -> None:
         """Take up where the last run ended; what the lake holds already is only remembered."""
         state = read_state(self.folder)
@@ -97,9 +102,8 @@ class Converter:
         self._wrote_position = self.lake.position(self.journal_id) or 0
         while self._reader.position < self._wrote_position and (bodies := self._reader.next(1)):
             self._take(bodies)
-        given = self._assembler.advance(self._last_received)
-        stored = self.lake.facts([one.turn.facts.turn_id for one in given])
-        self._unwritten = [one for one in given if one.turn.facts.turn_id not in stored]
+        self._assembler.remember(self.lake.facts(self._assembler.names()))
+        self._unwritten = self._assembler.advance(self._last_received)
 
     def step(self) -> bool:
         """Read some, look at what is due, write if it is time; says whether there was anything to read."""
@@ -119,7 +123,7 @@ class Converter:
         due = self._assembler.next_due
         fresh = any(group.fresh_at is not None for group in self._assembler.groups())
         overdue = due is not None and due <= self.clock()
-        return not (fresh or overdue or self._unwritten or self._reader.position < self.journal.last)
+        return not (fresh or overdue or self._is_behind or self._reader.position < self.journal.last)
 
     def relieve(self) -> None:
         """Give memory back that is held for comfort only."""
@@ -135,7 +139,7 @@ class Converter:
         # A turn whose end was just seen is not waited for any longer; what is late is put to it after the next start.
         self._unwritten += self._assembler.advance(now + self.pace.patience)
         self._write(now)
-        if not self._unwritten:
+        if not self._is_behind:
             write_state(self.folder, self._reader.position, self._assembler.groups())
             self.journal.seal()
             self.journal.release(self._reader.position)
@@ -186,11 +190,11 @@ class Converter:
         if now - self._wrote_at < (self.cadence.loaded if loaded else self.cadence.light):
             return False
         due = self._assembler.next_due
-        return bool(self._unwritten) or (due is not None and due <= now) or not idle
+        return self._is_behind or (due is not None and due <= now) or not idle
 
     def _write(self, now: Instant) -> None:
         self._count_passed_over()
-        if not self._unwritten:
+        if not self._is_behind:
             return
         self._wrote_at, self._since_write = now, 0
         try:
@@ -208,12 +212,15 @@ class Converter:
         """Write turns. Only a write that stands for new positions carries one, and only at the first try: a position is taken once."""
         position = self._reader.position
         fresh = position > self._wrote_position and not self.failing
+        withdrawn, superseded = self._assembler.withdrawn, _superseded(given)
         self.reached("convert.before_write")
         written = self.lake.write(
-            _turns(given),
+            [turn for turn in _turns(given) if turn.facts.turn_id not in withdrawn],
             position=Position(self.journal_id, position) if fresh else None,
-            supersedes=_superseded(given),
+            supersedes=superseded,
+            withdrawn={turn_id: superseded.get(turn_id, digest) for turn_id, digest in withdrawn.items()},
         )
+        withdrawn.clear()
         self.reached("convert.after_write")
         self._wrote_position = max(self._wrote_position, position) if fresh else self._wrote_position
         self.counters.add(Count.COMMITS)
@@ -232,7 +239,7 @@ class Converter:
 
     def _keep_state(self) -> None:
         """Now and then, when nothing waits to be written, store the state and let the journal go."""
-        if self._since_state < self.cadence.state_bytes or self._unwritten:
+        if self._since_state < self.cadence.state_bytes or self._is_behind:
             return
         self._since_state = 0
         self.reached("convert.before_state")
