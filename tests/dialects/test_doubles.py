@@ -145,3 +145,24 @@ def test_requests_without_times_are_left_alone() -> None:
     tape.records.append(replace(first, span_id="f" * 16, start=None, end=None))
     assert first.start == moment(1)
     assert sum(len(turn.steps) for turn in turns_from(tape.records).turns) == 2
+
+
+def test_a_failed_attempt_inside_an_answered_request_is_no_failure() -> None:
+    """A framework that falls back to another model tells the failure inside the request that was answered."""
+    tape = Tape("pydantic-ai")
+    head = tape.span("invoke_agent bot", 0, 9, AGENT)
+    outer = request(tape, head, (1, 5), finished("stop"), "pydantic-ai")
+    failed: Attributes = {"http.response.status_code": 500, "gen_ai.response.model": "m"}
+    request(tape, outer, (1.1, 2), failed, "pydantic-ai", raised=("ModelServerError", "boom"))
+    request(tape, outer, (2.5, 4.9), {**finished("end_turn"), "gen_ai.usage.cache_read.input_tokens": 40}, "sdk")
+    (turn,) = turns_from(tape.records).turns
+    (step,) = turn.steps
+    assert (step.finish_reason, step.error, step.attempts) == ("stop", None, 2)
+    assert step.usage == Usage(input_tokens=120, output_tokens=30, cache_read_tokens=40)
+
+
+def test_a_client_says_how_often_it_sent_a_request() -> None:
+    """Its retries are inside one span."""
+    tape = Tape("sdk")
+    request(tape, None, (1, 3), {**finished("stop"), "http.request.resend_count": 2}, "sdk")
+    assert tell(turns_from(tape.records).turns) == "?\n  1 m stop 120/30 attempts 3"

@@ -522,3 +522,29 @@ def test_contrib_agents_come_in_an_envelope_of_kind_server() -> None:
     assert told(tape) == (
         "first | conversation c1 | runtime says handoff | yields handoff\n  1 m [handoff ok]\nsecond | conversation c1 | below first\n  1 m"
     )
+
+
+def test_a_model_copied_to_the_response_is_no_answer() -> None:
+    """An exporter fills the response's model with the request's; the request was cut all the same."""
+    tape = Tape("pydantic-ai")
+    head = agent(tape, 0, 9)
+    chat(tape, head, 1, None, {"gen_ai.response.model": "m"})
+    assert told(tape) == "bot | conversation c1\n  1 m aborted"
+
+
+def test_a_run_that_neither_returned_nor_failed_left_its_stream() -> None:
+    """Part of the answer is there, its end is not."""
+    tape = Tape("pydantic-ai")
+    head = agent(tape, 0, 9)
+    part = '[{"role": "assistant", "parts": [{"type": "text", "content": "hal"}]}]'
+    chat(tape, head, 1, None, {"gen_ai.response.id": "r1", "gen_ai.output.messages": part})
+    assert told(tape) == "bot | conversation c1\n  1 m aborted"
+
+
+def test_a_framework_with_the_names_of_openinference_beside_its_own_is_read_by_its_own() -> None:
+    """A processor adds those names; what the framework says of the run's end stays."""
+    tape = Tape("pydantic-ai")
+    head = agent(tape, 0, 9, {"final_result": "{}", "openinference.span.kind": "AGENT"})
+    asked = '[{"role": "assistant", "parts": [{"type": "tool_call", "id": "k1", "name": "answer", "arguments": {}}]}]'
+    chat(tape, head, 1, "tool_call", {"gen_ai.output.messages": asked, "openinference.span.kind": "LLM"})
+    assert told(tape) == "bot | conversation c1 | runtime says completed\n  1 m tool_call 120/30 [answer! ok]"

@@ -2,10 +2,11 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import TypeVar
 
 from turnout.outcomes.facts import AttemptEnd, Claim, Limits, Step, ToolCall, TurnFacts, Usage
+from turnout.outcomes.quick import replace
 from turnout.pipeline.dialects.draft import Draft
 from turnout.pipeline.dialects.reading import Node
 from turnout.pipeline.dialects.tree import Key
@@ -139,11 +140,14 @@ def _tools_by_call(draft: Draft, calls: list[Node]) -> dict[Key | None, list[Nod
 def _asker(tool: Node, calls: list[Node]) -> Key | None:
     """The latest request before a tool call that asked for it by id, else the latest before it."""
     start = tool.span.start
-    before = [call for call in calls if start is None or (call.span.start or 0) <= start]
     wanted = tool.reading.tool.id if tool.reading.tool else None
-    asking = [call for call in before if wanted and any(asked.id == wanted for asked in call.reading.asked)]
-    found = asking or before
-    return found[-1].key if found else None
+    latest: Node | None = None
+    for call in reversed(calls):
+        if start is None or (call.span.start or 0) <= start:
+            latest = latest or call
+            if wanted and any(asked.id == wanted for asked in call.reading.asked):
+                return call.key
+    return latest.key if latest is not None else None
 
 
 def _attempts(calls: list[Node], tools: dict[Key | None, list[Node]]) -> list[list[Node]]:
@@ -192,18 +196,29 @@ def _attempt_end(node: Node) -> AttemptEnd:
 
 
 def _retold(last: Node, told: Step, inner: list[Node]) -> Step:
-    """A request with what other libraries say of it; several of one library are its attempts."""
-    by_library: dict[str, list[Node]] = defaultdict(list)
-    for node in sorted(inner, key=_by_time):
-        by_library[node.span.scope.name].append(node)
+    """A request with what other libraries say of it, or of its attempts: those follow each other, the last one tells its end."""
+    *earlier, ending = _after_each_other(sorted(inner, key=_by_time))
     step = told
-    for nodes in by_library.values():
-        step = _filled(step, nodes[-1].reading.step or Step())
-        last.reading.asked = last.reading.asked or nodes[-1].reading.asked
-        last.reading.answered = last.reading.answered or nodes[-1].reading.answered
-    requests = max(by_library.values(), key=len)
-    ends = tuple(_attempt_end(other) for other in requests[:-1] if _failed(other))
+    answered = last.reading.answered is True and not _failed(last)
+    for node in ending:
+        step = _filled(step, node.reading.step or Step(), answered=answered)
+        last.reading.asked = last.reading.asked or node.reading.asked
+        last.reading.answered = last.reading.answered or node.reading.answered
+    ends = tuple(_attempt_end(nodes[0]) for nodes in earlier if _failed(nodes[0]))
     return replace(step, attempts=step.attempts or (len(ends) + 1 if ends else None), attempt_ends=ends)
+
+
+def _after_each_other(nodes: Iterable[Node]) -> list[list[Node]]:
+    """Tellings that lie on each other are of one attempt."""
+    found: list[list[Node]] = []
+    end = 0
+    for node in nodes:
+        if found and (node.span.start or 0) < end:
+            found[-1].append(node)
+        else:
+            found.append([node])
+        end = max(end, node.span.end or 0)
+    return found
 
 
 _TOLD = (
@@ -214,20 +229,19 @@ _TOLD = (
     "model",
     "finish_reason",
     "raw_finish_reason",
-    "aborted",
     "max_output_tokens",
     "usage",
     "cost_usd",
     "output",
-    "error",
     "refusal",
 )
 _COUNTS = tuple(item.name for item in fields(Usage))
 
 
-def _filled(step: Step, other: Step) -> Step:
-    """The step, with what only the other one records, or says more of."""
-    missing = {name: getattr(other, name) for name in _TOLD if getattr(step, name) is None}
+def _filled(step: Step, other: Step, *, answered: bool) -> Step:
+    """The step, with what only the other one records, or says more of; what was answered did not fail."""
+    names = _TOLD if answered else (*_TOLD, "aborted", "error")
+    missing = {name: getattr(other, name) for name in names if getattr(step, name) is None}
     step = replace(step, **missing)
     if step.usage and other.usage and step.cache_in_input == other.cache_in_input:
         counts = {name: getattr(other.usage, name) for name in _COUNTS if getattr(step.usage, name) is None}

@@ -4,9 +4,10 @@ Nothing here decides an outcome: facts that the spans imply together are filled 
 explanation becomes a claim of that runtime.
 """
 
-from dataclasses import replace
+
 
 from turnout.outcomes.facts import Claim, Instant, Layer, Step, ToolCall, ToolStatus, TurnFacts, YieldRecord
+from turnout.outcomes.quick import replace
 from turnout.pipeline.dialects import frameworks, openllmetry, vercel
 from turnout.pipeline.dialects.compose import Call, Turn
 from turnout.pipeline.dialects.values import mapping, model
@@ -36,6 +37,17 @@ def _cut_requests(turn: Turn, facts: TurnFacts) -> TurnFacts:
         return facts
     cut = {call.step.index for call in silent}
     return replace(facts, steps=tuple(replace(s, aborted=True) if s.index in cut else s for s in facts.steps))
+
+
+def _left_behind(turn: Turn, facts: TurnFacts) -> TurnFacts:
+    """A pydantic-ai run that neither returned nor failed was cancelled, or its stream left: its last request without an end was cut."""
+    heads = turn.draft.heads
+    if turn.source != frameworks.PYDANTIC_AI or not heads or not turn.calls or facts.claims:
+        return facts
+    last = facts.steps[-1]
+    if any(head.reading.returned for head in heads) or last.finish_reason or last.error or last.aborted is not None:
+        return facts
+    return replace(facts, steps=(*facts.steps[:-1], replace(last, aborted=True)))
 
 
 def _answered(call: Call) -> bool | None:
@@ -202,6 +214,7 @@ def _handed_over(turn: Turn, facts: TurnFacts) -> TurnFacts:
 
 _RULES = (
     _cut_requests,
+    _left_behind,
     _last_finish,
     _cut_tools,
     _final_call,

@@ -7,13 +7,15 @@
 | agent | ``gen_ai.agent.name``, ``.version`` | 1.28 | |
 | conversation | ``gen_ai.conversation.id``, else ``session.id`` | 1.30 | never made up from a trace id |
 | provider | ``gen_ai.provider.name``, else ``gen_ai.system`` | 1.37, 1.27 | frameworks write their own name there |
-| model | ``gen_ai.request.model``, else ``gen_ai.response.model`` | 1.27 | the response's name is dated, so one model would have two; ``unknown`` is none |
+| model | ``gen_ai.request.model``, else ``gen_ai.response.model`` | 1.27 | the response's name is dated, so one model would have two; ``unknown`` is none; some exporters copy the request's to the response's, so alike they prove no answer |
 | output cap | ``gen_ai.request.max_tokens`` | 1.27 | |
-| finish reason | ``gen_ai.response.finish_reasons`` | 1.27 | array, text, or a JSON array in text; no vocabulary; not the provider's own word |
+| finish reason | ``gen_ai.response.finish_reasons`` | 1.27 | array, text, or a JSON or Python array in text, enums by their text; no vocabulary; not the provider's own word |
+| finish reason | ``anthropic.message.stop_reason`` | Anthropic's client 2 | the only place on its spans |
 | finish reason, else | ``finish_reason`` in ``gen_ai.output.messages`` or in the event ``gen_ai.choice`` | 1.36 | the messages may also stand in the event ``gen_ai.client.inference.operation.details`` |
 | usage | ``gen_ai.usage.input_tokens``, ``.output_tokens`` (else ``prompt``, ``completion``) | 1.27 | cache and reasoning are inside; several names for one count stand side by side |
 | cache | ``gen_ai.usage.cache_read.input_tokens``, ``.cache_creation`` (0.1: ``.cache_write``) | 1.38 | |
 | reasoning | ``gen_ai.usage.reasoning.output_tokens``, ``.reasoning_tokens``, ``.details.reasoning_tokens`` | 0.1 | |
+| attempts | ``http.request.resend_count`` | | on the spans of Anthropic's client, which trace themselves |
 | usage of a turn | the same on ``invoke_agent`` | | the sum of its steps, never added to them |
 | tool call | ``gen_ai.tool.name``, ``.call.id`` | 1.31 | ``gen_ai.tool.call_id`` in one emitter |
 | tool error | status ERROR, ``error.type``, ``gen_ai.tool.status`` | | |
@@ -61,7 +63,8 @@ FINISH = (
 PROVIDER = ("gen_ai.provider.name", "gen_ai.system")
 MODEL = ("gen_ai.request.model", "gen_ai.response.model")
 CONVERSATION = ("gen_ai.conversation.id", "session.id")
-_RESPONSE = ("gen_ai.response.id", "gen_ai.response.model", "gen_ai.usage.input_tokens", "gen_ai.usage.output_tokens")
+_ANSWER = ("gen_ai.response.id", "gen_ai.usage.input_tokens", "gen_ai.usage.output_tokens")
+_RESPONSE = ("gen_ai.response.model", *_ANSWER)
 
 _ROLES = {
     "invoke_agent": Role.AGENT,
@@ -99,13 +102,7 @@ def role_of(attributes: Attributes) -> Role | None:
 
 def by_role(span: Span, role: Role, source: str) -> Reading:
     """Read a span by the conventions in a role that is known."""
-    reader: dict[Role, Callable[[Span, str], Reading]] = {
-        Role.CALL: call,
-        Role.TOOL: tool,
-        Role.AGENT: agent,
-        Role.RUN: agent,
-    }
-    read = reader.get(role, inner)(span, source)
+    read = _READERS[role](span, source)
     if read.role is not Role.TOOL:
         read.role = role
     return read
@@ -162,6 +159,7 @@ def call(span: Span, source: str) -> Reading:
         finish_reason=reason,
         refusal=reply.refusal if reply else None,
         max_output_tokens=values.whole(a, "gen_ai.request.max_tokens"),
+        attempts=_attempts(a),
         usage=usage,
         cost_usd=values.number(a, "operation.cost", "gen_ai.usage.cost"),
         output=reply.output if reply else None,
@@ -177,12 +175,20 @@ def call(span: Span, source: str) -> Reading:
     )
 
 
+def _attempts(attributes: Attributes) -> int | None:
+    """The requests that a client made, where it says how often it sent one again."""
+    again = values.whole(attributes, "http.request.resend_count")
+    return again + 1 if again else None
+
+
 def answered(span: Span, reason: str | None, reply: Reply | None) -> bool:
     """Whether anything of a response, or a failure, is on the span."""
+    a = span.attributes
     return (
         reason is not None
         or reply is not None
-        or any(name in span.attributes for name in _RESPONSE)
+        or any(name in a for name in _ANSWER)
+        or values.text(a, "gen_ai.response.model") not in {None, values.text(a, "gen_ai.request.model")}
         or errors.failure_of(span) is not None
     )
 

@@ -4,7 +4,7 @@
 |---|---|---|---|
 | role | ``openinference.span.kind`` | 0.1 | openai-agents: the root is AGENT too, without ``agent.name``; langchain: the turn is the topmost CHAIN, and a node is AGENT when its name has "agent" in it |
 | a node of a graph | ``langgraph_node`` in ``metadata`` (JSON) | langchain | |
-| agent | ``agent.name``, ``graph.node.id``, ``lc_agent_name`` in ``metadata`` | | |
+| agent | ``agent.name``, ``lc_agent_name`` in ``metadata``, else the span's name | | ``X.run``, ``X.kickoff``: the method is no part of the name |
 | conversation | ``session.id``, ``thread_id`` in ``metadata`` | | openai-agents exports none |
 | finish reason | ``llm.finish_reason`` | | openai-agents, Responses: ``stop`` also for tool calls and refusals; Chat Completions: only in ``output.value`` |
 | the provider's word | ``incomplete_details.reason`` and refusal parts in ``output.value`` | Responses | |
@@ -67,7 +67,7 @@ def reading(span: Span, tree: Tree) -> Reading | None:
 
 def _structure(span: Span, tree: Tree) -> Reading:
     metadata = values.mapping(span.attributes.get("metadata"))
-    named = values.text(span.attributes, "agent.name") or values.text(metadata, "lc_agent_name")
+    named = values.text(span.attributes, "agent.name", "gen_ai.agent.name") or values.text(metadata, "lc_agent_name")
     role = _role(span, tree, metadata, named)
     if role is Role.INNER:
         return _inner(span)

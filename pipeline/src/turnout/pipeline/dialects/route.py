@@ -2,9 +2,10 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from turnout.outcomes.facts import TurnFacts
+from turnout.outcomes.quick import replace
 from turnout.pipeline.dialects import (
     claude_code,
     codex,
@@ -116,11 +117,14 @@ def _reading(span: Span, tree: Tree) -> Reading | None:
     scope = span.scope.name
     if claude_code.speaks(scope):
         return claude_code.reading(span)
+    by_scope = _BY_SCOPE.get(scope)
+    told = by_scope(span) if by_scope is not None else None
+    if told is not None:
+        return told  # also with the names of OpenInference beside its own: some processors only add those
     if openinference.KIND in a:
         return openinference.reading(span, tree)
-    by_scope = _BY_SCOPE.get(scope)
     if by_scope is not None:
-        return by_scope(span) or Reading(role=Role.INNER, source=scope)
+        return Reading(role=Role.INNER, source=scope)
     if langsmith.KIND in a:
         return langsmith.reading(span, tree)
     if vercel.OPERATION in a:
