@@ -36,6 +36,13 @@ TITLES = {"On call": "", "Budget": "budget", "Length": "length", "Refusals": "re
 FILTERS = {"window": ["6h"], "agent": ["coder"], "source": ["own"], "outcome": ["budget"]}
 QUERY = "window=6h&agent=coder&source=own&outcome=budget"
 PATIENCE = 30_000
+CLICKED_AT_ONCE = """
+(() => {
+  const link = () => [...document.querySelectorAll("a")].find(each => each.textContent.includes("Length"));
+  const look = () => (link() ? setTimeout(() => link().click(), %d) : setTimeout(look, 5));
+  if (location.pathname === "/") look();
+})();
+"""
 
 pytestmark = [
     pytest.mark.browser,
@@ -148,6 +155,17 @@ def test_changing_the_page_and_going_back_keep_the_filters(page: Page, site: str
         page.go_back()
         drawn(page)
         assert (path_of(page), filters_of(page)) == (path, FILTERS)
+
+
+@pytest.mark.parametrize("milliseconds", [0, 100, 300])
+def test_a_page_that_is_changed_at_once_keeps_the_filters(page: Page, site: str, milliseconds: int) -> None:
+    """Also before the browser has drawn the first filter, the next page has them all: in its address and in the widgets."""
+    page.add_init_script(CLICKED_AT_ONCE % milliseconds)
+    page.goto(f"{site}/?{QUERY}")
+    page.wait_for_url(f"{site}/length**")
+    drawn(page)
+    expect(page.get_by_test_id("stMultiSelect").first).to_contain_text("coder")
+    assert filters_of(page) == FILTERS
 
 
 def test_a_turn_opens_from_the_list_and_back_is_where_it_was(page: Page, site: str) -> None:

@@ -21,6 +21,7 @@ PAGES: Final = (
 st.set_page_config(page_title="turnout", page_icon=":material/traffic:", layout="wide")
 st.html(markup.STYLE)
 page = st.navigation([st.Page(path, title=title, icon=icon) for path, title, icon in PAGES], position="top")
+bar.keep(page.url_path)
 with components.guarded():
     if data.version() < 0:
         first_run.wait_for_turns()

@@ -5,12 +5,15 @@ from datetime import UTC, datetime
 from typing import Final
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from turnout.dashboards import data
 from turnout.dashboards.scope import ATTENDED, NAMES, USUAL, WINDOWS, Scope, scope
 from turnout.outcomes.verdict import Outcome
-from turnout.pipeline.query.filters import Clock
+from turnout.pipeline.query.filters import VALUES, Clock
 
+_KNOWN: Final = "known_filters"
+_PAGE: Final = "page_of_last_run"
 _FIRST: Final = {"agent": "Agent", "model": "Model", "environment": "Environment"}
 _MORE: Final = {
     "service": "Service",
@@ -29,6 +32,26 @@ def chosen() -> Mapping[str, object]:
 def current(usual: str, clock: Clock = Clock.STARTED) -> Scope:
     """The scope of a page whose usual window is the given one."""
     return scope(chosen(), datetime.now(UTC), usual, clock)
+
+
+def keep(page: str) -> None:
+    """Carry the filters over a change of the page, also one that comes before the browser knows which parameters are filters.
+
+    The browser sends along only the parameters of widgets that it has drawn: a page that is changed at once arrives without any. Must run
+    before whatever takes time, because only the first run of a session sees the address as it was opened.
+    """
+    known = st.session_state.setdefault(_KNOWN, {})
+    changed = st.session_state.get(_PAGE) not in {None, page}
+    st.session_state[_PAGE] = page
+    known |= {name: st.session_state[name] for name in NAMES if name in st.session_state}
+    asked = {name: _of_address(name) for name in NAMES if name in st.query_params}
+    known |= {name: value for name, value in asked.items() if value is not None and name not in st.session_state}
+    context = get_script_run_ctx()
+    # Back and forward show an address as it was, without the filters that were chosen later.
+    if changed and not (context is not None and context.is_history_navigation):
+        for name, value in known.items():
+            if value and name not in asked:
+                st.session_state[name] = value
 
 
 def draw() -> None:
@@ -60,6 +83,14 @@ def draw() -> None:
             placeholder="now",
             help="ISO 8601, as 2026-01-05T10:00. A link with a fixed end shows the same turns tomorrow.",
         )
+
+
+def _of_address(name: str) -> str | list[str] | None:
+    """A filter as its widget holds it; what no widget would take is None."""
+    if name in VALUES:
+        return st.query_params.get_all(name)
+    value = st.query_params[name]
+    return None if name == "attended" and value not in ATTENDED else value
 
 
 def _values(name: str, label: str) -> None:
