@@ -1,7 +1,9 @@
 """Facts and verdicts as JSON-ready dictionaries of the two contracts; what is not recorded is left out of facts."""
 
+from collections.abc import Callable
 from dataclasses import fields
-from typing import Any
+from operator import attrgetter
+from typing import Any, TypeAlias
 
 from turnout.outcomes.facts import TURN_SCHEMA, TurnFacts, Usage
 from turnout.outcomes.instants import format_instant
@@ -11,7 +13,8 @@ INSTANTS = frozenset({"at", "started_at", "ended_at", "last_seen_at", "last_at"}
 """The keys that hold an instant, wherever they stand."""
 
 _PLAIN = frozenset({int, str, float, bool})
-_KEYS: dict[type, tuple[tuple[str, str, bool], ...]] = {}
+_Keys: TypeAlias = tuple[Callable[[Any], tuple[Any, ...]], tuple[tuple[str, bool], ...]]
+_KEYS: dict[type, _Keys] = {}
 _SPELLED = {"yield_": "yield"}
 _VERDICT_KEYS = tuple(field.name for field in fields(Verdict))
 _USAGE_KEYS = tuple(field.name for field in fields(Usage))
@@ -36,25 +39,24 @@ def verdict_record(verdict: Verdict) -> dict[str, object]:
 
 def _record(value: Any) -> dict[str, object]:
     found: dict[str, object] = {}
-    for name, spelled, is_instant in _keys(type(value)):
-        part = getattr(value, name)
-        if part is not None and part != ():
-            found[spelled] = format_instant(part) if is_instant else _plain(part)
+    values_of, keys = _KEYS.get(type(value)) or _keys(type(value))
+    for (spelled, is_instant), part in zip(keys, values_of(value), strict=True):
+        if part or (part is not None and part != ()):
+            if is_instant:
+                found[spelled] = format_instant(part)
+            else:
+                found[spelled] = part if type(part) in _PLAIN else _plain(part)
     return found
 
 
-def _keys(record: type) -> tuple[tuple[str, str, bool], ...]:
-    """Name, spelling, and whether it is an instant, of each field; worked out once a class, since every stored turn is written so."""
-    if record not in _KEYS:
-        names = [field.name for field in fields(record)]
-        _KEYS[record] = tuple((name, _SPELLED.get(name, name), name in INSTANTS) for name in names)
+def _keys(record: type) -> _Keys:
+    """Of each field its spelling and whether it is an instant; worked out once a class, since every stored turn is written so."""
+    names = [field.name for field in fields(record)]
+    _KEYS[record] = attrgetter(*names), tuple((_SPELLED.get(name, name), name in INSTANTS) for name in names)
     return _KEYS[record]
 
 
 def _plain(value: Any) -> object:
-    kind = type(value)
-    if kind in _PLAIN:
-        return value
-    if kind is tuple:
-        return [_plain(part) for part in value]
+    if type(value) is tuple:
+        return [part if type(part) in _PLAIN else _plain(part) for part in value]
     return str(value) if isinstance(value, str) else _record(value)

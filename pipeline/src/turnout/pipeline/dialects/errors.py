@@ -5,9 +5,10 @@ where one class stands for several ends. Everything that is not listed claims ``
 """
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from turnout.outcomes.facts import Claim, Instant, Layer, Limits, Step, StepError
+from turnout.outcomes.quick import replace
 from turnout.pipeline.dialects import spelling
 from turnout.pipeline.dialects.values import text, whole
 from turnout.pipeline.telemetry import Span, SpanStatus

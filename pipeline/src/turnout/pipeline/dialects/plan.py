@@ -42,6 +42,7 @@ class Plan:
         self._below: dict[Key, dict[Key, Draft]] = defaultdict(dict)
         self._joined: dict[Key, Key] = {}
         self._folded: dict[Key, Node] = {}
+        self._anchors: dict[Key, Node | None] = {}
         self._place_turns()
         self._place_calls()
         self._fold_doubles()
@@ -91,10 +92,17 @@ class Plan:
 
     def _anchor(self, span: Span) -> Node | None:
         """The nearest span above that is a turn, a request or a tool call."""
+        key = (span.trace_id, span.span_id)
+        if key not in self._anchors:
+            self._anchors[key] = self._nearest(span)
+        node = self._anchors[key]
+        return self._folded.get(node.key, node) if node is not None and self._folded else node
+
+    def _nearest(self, span: Span) -> Node | None:
         for above in self._tree.ancestors(span):
             node = self._nodes.get((above.trace_id, above.span_id))
             if node is not None and node.reading.role in _ANCHORS:
-                return self._folded.get(node.key, node)
+                return node
         return None
 
     def _at_work(self, span: Span) -> Node | None:

@@ -7,9 +7,10 @@ other what it does not record.
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 
 from turnout.outcomes.facts import Step, TurnFacts
+from turnout.outcomes.quick import replace
 
 _SAME_TIME = 0.5
 """Share of the shorter of two requests that must lie inside the other."""
@@ -55,6 +56,8 @@ class Told:
 
 def without_twins(told: Sequence[Told]) -> list[TurnFacts]:
     """The turns, each told once."""
+    if len(told) == 1:
+        return [told[0].facts]
     kept: list[Told] = []
     of_trace: dict[str, list[int]] = defaultdict(list)
     renamed: dict[str, str] = {}

@@ -27,6 +27,8 @@ def text(attributes: Attributes, *names: str) -> str | None:
     """The first of the attributes that holds text; numbers are text too, empty text is not recorded."""
     for name in names:
         value = attributes.get(name)
+        if value is None:
+            continue
         if isinstance(value, str) and value:
             return value
         if isinstance(value, int | float) and not isinstance(value, bool):
