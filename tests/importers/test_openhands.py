@@ -10,9 +10,10 @@ from turnout.outcomes.classify import classify
 from turnout.outcomes.facts import Claim, Layer, Output, Step, TaskResult, ToolCall, ToolStatus, TurnFacts, Usage
 from turnout.outcomes.instants import parse_instant
 from turnout.outcomes.verdict import Outcome
-from turnout.pipeline.importers import KINDS, Damaged, Skipped
+from turnout.pipeline.importers import KINDS, Damaged, Skipped, detect
 from turnout.pipeline.importers.base import content_id
 
+Document = Callable[[str, object], Path]
 Lines = Callable[..., Path]
 Value = dict[str, Any]
 
@@ -164,3 +165,65 @@ def test_damaged_and_other_lines_do_not_stop_the_rest(lines: Lines) -> None:
     path = lines("output.jsonl", run(TASK, FINISH), "{cut", {"a": 1}, run(TASK, FINISH, instance_id="task-2"))
     kinds = [type(item) for item in KINDS["openhands"].read(path)]
     assert kinds == [TurnFacts, Damaged, Skipped, TurnFacts]
+
+
+def event(number: int, source: str, **more: Any) -> Value:
+    return {"id": number, "timestamp": f"2026-01-05T10:00:{number:02d}", "source": source, **more}
+
+
+def asked(number: int) -> Value:
+    return event(number, "user", action="message", args={"content": "do it"})
+
+
+def ran(number: int, answer: str, tokens: int) -> list[Value]:
+    """One command with the answer that asked for it, and what the conversation had used by then."""
+    meta = {
+        "tool_call_id": f"c{number}",
+        "function_name": "bash",
+        "model_response": {"id": answer, "model": "claude-x"},
+    }
+    usages = [{"response_id": f"r{n}", "prompt_tokens": n, "completion_tokens": 1} for n in range(1, tokens + 1)]
+    action = event(number, "agent", action="run", tool_call_metadata=meta, llm_metrics={"token_usages": usages})
+    return [action, event(number + 1, "agent", observation="run", cause=number, extras={"metadata": {"exit_code": 0}})]
+
+
+def state(number: int, name: str, **extras: object) -> Value:
+    return event(number, "environment", observation="agent_state_changed", extras={"agent_state": name, **extras})
+
+
+@pytest.mark.parametrize("around", ["list", "events", "trajectory"])
+def test_a_trajectory_has_a_turn_for_each_message_of_the_user(document: Document, around: str) -> None:
+    """Each turn gets the usage of the requests that it made, and its own end."""
+    events = [
+        event(0, "agent", action="system"),
+        asked(1),
+        *ran(2, "r1", 1),
+        event(4, "agent", action="finish"),
+        state(5, "finished"),
+        asked(6),
+        *ran(7, "r2", 2),
+        state(9, "error", reason="RuntimeError: Agent reached maximum iteration."),
+    ]
+    path = document("x.json", events if around == "list" else {around: events})
+    assert detect(path) == "openhands"
+    first, second = turns(path)
+    assert [step.usage and step.usage.input_tokens for turn in (first, second) for step in turn.steps] == [1, None, 2]
+    assert [claim.reason for turn in (first, second) for claim in turn.claims] == ["completed", "max_iterations"]
+    assert first.turn_id != second.turn_id
+
+
+@pytest.mark.parametrize(
+    ("states", "reasons"),
+    [
+        (["running", "stopped"], ["user_stop"]),
+        (["running", "awaiting_user_input", "stopped"], []),
+        (["running", "error", "stopped"], ["error"]),
+        (["running"], []),
+    ],
+    ids=["stopped at work", "closed at rest", "closed after an error", "never closed"],
+)
+def test_the_last_state_tells_of_the_end(document: Document, states: list[str], reasons: list[str]) -> None:
+    """Closing a conversation stops the agent too, which is no end of a turn that had ended."""
+    changes = [state(4 + place, name) for place, name in enumerate(states)]
+    (turn,) = turns(document("x.json", [asked(1), *ran(2, "r1", 1), *changes]))
+    assert [claim.reason for claim in turn.claims] == reasons

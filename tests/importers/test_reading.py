@@ -201,6 +201,7 @@ def test_a_file_of_no_kind_is_nobodys(lines: Lines) -> None:
     """Other JSON and other text are of no kind."""
     assert detect(lines("x.json", {"a": 1})) is None
     assert detect(lines("x.md", "# words")) is None
+    assert detect(lines("x.jsonl", {"id": 1, "source": "user", "action": "click"})) is None
 
 
 KEPT: Mapping[str, Callable[[bytes], bytes]] = {

@@ -2,6 +2,7 @@
 
 The end is the agent's ``finish`` action, or the error that the record keeps. Calls of one model answer are one step; where the
 history does not name the answers, every action of the agent is a step of its own. A cost of zero can mean an unknown price.
+A trajectory, the list of events of one conversation, is read too.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,6 +22,7 @@ from turnout.outcomes.facts import (
 )
 from turnout.pipeline.importers import chat, fields
 from turnout.pipeline.importers.base import Damaged, Imported, Record, Skipped, Source, content_id
+from turnout.pipeline.importers.openhands_events import STOPPED, events_in, is_event, runs_of, tells
 
 KIND = "openhands"
 _NOT_ASKED = frozenset(
@@ -56,25 +58,31 @@ class Answer:
 
 
 def parse(source: Source, records: Iterable[Record | Damaged]) -> Iterator[Imported]:
-    """Read each run of an output file into its turn."""
+    """Read each run of an output file, and each turn of a trajectory."""
+    events: list[Entry] = []
     for record in records:
         if isinstance(record, Damaged):
             yield record
-        elif recognise([record.value], source.path):
+        elif _is_run(record.value):
             yield _turn(source, record.value)
+        elif is_event(record.value):
+            events.append(record.value)
+        elif found := events_in(record.value):
+            events.extend(found)
         else:
             yield Skipped(path=source.path, why=f"record {record.number} is no OpenHands run: no history with metrics")
+    yield from (_turn(source, run) for run in runs_of(events))
 
 
 def recognise(sample: Sequence[Mapping[str, object]], name: str) -> bool:
-    """Know a run by its history beside its metrics, or its error."""
+    """Know a run by its history beside its metrics, or its error, and a trajectory by its events."""
     del name
-    return any(
-        isinstance(value.get("history"), list)
-        and "metrics" in value
-        and ("error" in value or "instance_id" in value or "instruction" in value)
-        for value in sample
-    )
+    return any(_is_run(value) or tells(value) or events_in(value) for value in sample)
+
+
+def _is_run(value: Mapping[str, object]) -> bool:
+    named = "error" in value or "instance_id" in value or "instruction" in value
+    return named and isinstance(value.get("history"), list) and "metrics" in value
 
 
 def _turn(source: Source, run: Mapping[str, object]) -> TurnFacts:
@@ -86,7 +94,7 @@ def _turn(source: Source, run: Mapping[str, object]) -> TurnFacts:
     times = [at for entry in history if (at := fields.instant(entry, "timestamp")) is not None]
     claims = _claims(run, answers)
     return TurnFacts(
-        turn_id=":".join(part for part in (KIND, _task(run), content_id(run.get("history"))) if part is not None),
+        turn_id=":".join(part for part in (KIND, _task(run), _mark(run)) if part is not None),
         agent=fields.text(run, "metadata", "agent_class") or KIND,
         source=KIND,
         attended=False,
@@ -114,6 +122,11 @@ def _task(run: Mapping[str, object]) -> str | None:
     named = fields.text(run, "instance_id")
     parts = (fields.text(issue, "owner"), fields.text(issue, "repo"), fields.label(issue, "number"))
     return named or ("/".join(part for part in parts if part is not None) or None)
+
+
+def _mark(run: Mapping[str, object]) -> str:
+    """Name a run by all that it holds, and a turn of a conversation that may go on by what opened it."""
+    return content_id(run["opened_by"] if "opened_by" in run else run.get("history"))
 
 
 def _answers(source: Source, history: Sequence[Entry]) -> list[Answer]:
@@ -246,6 +259,8 @@ def _priced(steps: Sequence[Step], metrics: Mapping[str, object]) -> tuple[Step,
 
 def _claims(run: Mapping[str, object], answers: Sequence[Answer]) -> tuple[Claim, ...]:
     error = fields.text(run, "error")
+    if error == STOPPED:
+        return (Claim(by=Layer.RUNTIME, reason="user_stop", status=error),)
     if error is not None:
         reason = next((word for words, word in _ERRORS if words.lower() in error.lower()), "error")
         kind = error.split(":", 1)[0].split("(", 1)[0].strip()
