@@ -338,7 +338,7 @@ def test_an_error_that_was_overcome_is_no_end(lines: Lines) -> None:
         "s1.jsonl",
         prompt("p1", None, 1),
         line("e1", "p1", 2, type="assistant", isApiErrorMessage=True, message=message),
-        line("y1", "e1", 3, type="system", subtype="api_error", retryAttempt=1, error={"status": 529}),
+        line("y1", "e1", 3, type="system", subtype="api_error", retryAttempt=1, error={"message": "529 overloaded"}),
         answer("a1", "y1", 4, "m2", say("hi"), stop="end_turn"),
     )
     (turn,) = turns(path)
@@ -474,6 +474,16 @@ ENDS: Mapping[str, tuple[tuple[Line, ...], str, str | None, str]] = {
     ),
     "overflow": ((failed("Prompt is too long", error="invalid_request"),), "context_overflow", None, "no"),
     "plan": ((failed("You're out of extra usage · resets 3:30pm", error="rate_limit"),), "error", "rate_limit", "yes"),
+    "plan without a type": ((failed("Claude AI usage limit reached|1767607200"),), "error", "rate_limit", "yes"),
+    "limit without a name": ((failed("You've hit your limit · resets 3am"),), "error", "rate_limit", "yes"),
+    "full context": (
+        (failed("Context limit reached · /compact or /clear to continue"),),
+        "context_overflow",
+        None,
+        "no",
+    ),
+    "status of another host": ((failed("API Error (us.claude-x): 503 busy"),), "error", "provider_unavailable", "yes"),
+    "status in an object": ((failed("API Error", error={"status": 529}),), "error", "provider_unavailable", "yes"),
     "overloaded": ((failed("API Error: 529 overloaded"),), "error", "provider_unavailable", "yes"),
     "auth": ((failed("Invalid API key", error="authentication_failed"),), "error", "auth", "unknown"),
     "stopped while it spoke": (

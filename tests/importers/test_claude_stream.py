@@ -170,6 +170,24 @@ RESULTS: Mapping[str, tuple[Line, str | None, str | None, str]] = {
     "overflow": (result(is_error=True, terminal_reason="prompt_too_long"), "prompt_too_long", None, "context_overflow"),
     "stopped": (result("error_during_execution", terminal_reason="aborted_streaming"), "aborted", None, "stopped"),
     "turns by terminal reason": (result("error_max_turns", terminal_reason="max_turns"), "max_turns", None, "budget"),
+    "aborted": (
+        result("error_during_execution", errors=["Error: Request was aborted."]),
+        "aborted",
+        "Error: Request was aborted.",
+        "stopped",
+    ),
+    "cut": (
+        result("error_during_execution", errors=["max_output_tokens"]),
+        "max_tokens",
+        "max_output_tokens",
+        "length",
+    ),
+    "overflow in words": (
+        result(is_error=True, result="Prompt is too long"),
+        "prompt_too_long",
+        "Prompt is too long",
+        "context_overflow",
+    ),
     "unknown subtype": (result("novel"), "novel", None, "unknown"),
     "unknown terminal reason": (result(terminal_reason="novel"), "novel", None, "unknown"),
 }

@@ -171,3 +171,9 @@ def test_a_damaged_line_names_its_turn(lines: Lines) -> None:
     assert isinstance(turn, TurnFacts)
     assert damaged.turn_id == turn.turn_id
     assert turn.claims[-1] == DAMAGED_RECORD
+
+
+def test_a_failure_told_in_plain_words(lines: Lines) -> None:
+    """Wrappers write the message where the program writes an object."""
+    (turn,) = turns(lines("log.jsonl", THREAD, STARTED, {"type": "turn.failed", "error": "no luck"}))
+    assert [(claim.reason, claim.message) for claim in turn.claims] == [("error", "no luck")]

@@ -45,6 +45,7 @@ OVERFLOW = Phrase(
         "exceeds the context window",
         "exceeds the model's context window",
         "exceed context limit",
+        "context limit reached",
         "exceeds context limit",
         "context window exceeded",
         "context length exceeded",

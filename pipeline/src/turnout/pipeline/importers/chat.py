@@ -22,10 +22,12 @@ _FAMILIES = (
 )
 _QUOTA = re.compile(
     r"\b(usage|session|weekly|daily|hourly|5-hour|opus|plan|spending|credit)s? (limit|cap|balance)"
-    r"|out of (extra )?(usage|credits)|quota",
+    r"|out of (extra )?(usage|credits)|\bhit your limit|quota",
     re.IGNORECASE,
 )
-_STATUS = re.compile(r"\b(?:API Error|status|code|HTTP)\b\W{0,3}(?:code\W{0,2})?([45]\d\d)\b", re.IGNORECASE)
+_STATUS = re.compile(
+    r"(?:^|\b(?:API Error|status|code|HTTP)\b(?: \([^()]{1,200}\))?\W{0,3}(?:code\W{0,2})?)([45]\d\d)\b", re.IGNORECASE
+)
 _STATUS_ERRORS = {
     401: "authentication_error",
     403: "permission_error",

@@ -22,7 +22,7 @@ from turnout.outcomes.facts import (
     StopRecord,
     TurnFacts,
 )
-from turnout.pipeline.importers import fields
+from turnout.pipeline.importers import chat, fields
 from turnout.pipeline.importers.base import Damaged, Imported, Record, Source, read_records
 from turnout.pipeline.importers.claude_messages import (
     SUB_AGENT_TOOLS,
@@ -270,7 +270,8 @@ def _system(draft: Draft, line: Mapping[str, object], at: Instant | None) -> Non
         case "api_error":
             error = fields.mapping(line, "error")
             reason = fields.text(error, "error", "error", "type") or fields.text(error, "error", "type")
-            draft.messages.retry(AttemptEnd(reason=reason, status=fields.integer(error, "status"), at=at))
+            status = fields.integer(error, "status") or chat.status_in(fields.text(error, "message"))
+            draft.messages.retry(AttemptEnd(reason=reason, status=status, at=at))
         case "turn_duration":
             draft.ended = True
         case "stop_hook_summary" if fields.integer(line, "hookCount") and not fields.items(line, "hookErrors"):

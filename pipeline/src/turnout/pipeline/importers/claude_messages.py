@@ -39,6 +39,7 @@ _DENIED_BY_PERSON = ("The user doesn't want to ", "User rejected tool use")
 _DENIED_BY_HOST = re.compile(r"^Permission to use .* has been denied", re.DOTALL)
 _ASKED_IN_VAIN = re.compile(r"^Claude requested permissions to .* haven't granted it yet", re.DOTALL)
 _CUT_BY_PERSON = "[Request interrupted by user"
+_OVERFLOWS = ("prompt is too long", "context limit reached")
 
 
 class Messages:
@@ -174,8 +175,8 @@ def tool_results(content: object) -> tuple[Mapping[str, object], ...]:
 
 def api_error(words: str, line: Mapping[str, object]) -> StepError:
     """Read the error line that Claude Code writes in place of an answer."""
-    status = fields.integer(line, "apiErrorStatus") or chat.status_in(words)
-    return StepError(type=fields.text(line, "error"), status=status, message=words or None)
+    status = fields.integer(line, "apiErrorStatus") or fields.integer(line, "error", "status") or chat.status_in(words)
+    return StepError(type=fields.text(line, "error") or chat.quota_error(words), status=status, message=words or None)
 
 
 def api_refusal(words: str) -> Refusal | None:
@@ -188,7 +189,7 @@ def error_reason(error: StepError, refusal: Refusal | None) -> str:
     words = error.message or ""
     if refusal is not None:
         return "refusal"
-    if "prompt is too long" in words.lower():
+    if any(marker in words.lower() for marker in _OVERFLOWS):
         return "prompt_too_long"
     if error.type == "max_output_tokens" or "output token maximum" in words:
         return CUT

@@ -3,8 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from turnout.outcomes.facts import Claim, Instant, Layer, Step, ToolStatus, Usage
+from turnout.outcomes.facts import Claim, Instant, Layer, Step, StepError, ToolStatus, Usage
 from turnout.pipeline.importers import chat, fields
+from turnout.pipeline.importers.claude_messages import CUT, api_refusal, error_reason
 
 Line = Mapping[str, object]
 
@@ -24,6 +25,8 @@ _TERMINAL = {
 """What ``terminal_reason`` says, in the contract's words; a value that is not here is passed on as it is."""
 
 _MALFORMED = frozenset({"error_max_structured_output_retries", "malformed_tool_use_exhausted"})
+_VAGUE = frozenset({"error", "error_during_execution"})
+_ABORTED = "request was aborted"
 _SUBTYPES = frozenset({"success", "error_max_turns", "error_max_budget_usd", "error_during_execution"})
 
 
@@ -80,11 +83,13 @@ def whole(total: Usage | None) -> Usage | None:
 def claim_of(result: Line, at: Instant | None) -> Claim:
     """Say in the words of the contract how the result says the turn ended; its own word stays as status."""
     subtype = fields.text(result, "subtype")
-    reason = _reason(subtype, result)
-    failed = reason not in {"success", None}
     words = fields.text(result, "result") or "; ".join(
         item for item in fields.items(result, "errors") if isinstance(item, str)
     )
+    reason = _reason(subtype, result)
+    if reason in _VAGUE:
+        reason = _closer(words) or reason
+    failed = reason not in {"success", None}
     status = fields.integer(result, "api_error_status") or chat.status_in(words)
     kind = chat.quota_error(words) or chat.error_of_status(status) if failed else None
     if {subtype, fields.text(result, "terminal_reason")} & _MALFORMED:
@@ -97,6 +102,16 @@ def claim_of(result: Line, at: Instant | None) -> Claim:
         error_type=kind,
         message=(words or None) if failed else None,
     )
+
+
+def _closer(words: str) -> str | None:
+    """What the words of a plain failure say of it, where they say that it is another end."""
+    said = error_reason(StepError(message=words), api_refusal(words))
+    if said != "error":
+        return said
+    if "max_output_tokens" in words:
+        return CUT
+    return "aborted" if _ABORTED in words.lower() else None
 
 
 def _reason(subtype: str | None, result: Line) -> str | None:

@@ -103,7 +103,8 @@ class Events:
             case "turn.completed":
                 self._complete(event)
             case "turn.failed":
-                self._end(_failure(fields.text(event, "error", "message"), "turn.failed"), event)
+                words = fields.text(event, "error", "message") or fields.text(event, "error")
+                self._end(_failure(words, "turn.failed"), event)
             case "error":
                 (self._draft or self._open()).warning = fields.text(event, "message")
             case _:
