@@ -222,13 +222,18 @@ def test_a_log_is_read_however_it_was_kept(tmp_path: Path, name: str) -> None:
     assert detect(path) == "turns"
 
 
-def test_gzip_that_breaks_off_is_an_error_of_reading(tmp_path: Path) -> None:
-    """What was there is read first."""
-    path = tmp_path / "x.jsonl.gz"
-    whole = gzip.compress(b'{"a": 1}\n{"a": 2}\n' + b'{"c": "%s"}\n' % os.urandom(20_000).hex().encode())
-    path.write_bytes(whole[: len(whole) // 2])
+def test_gzip_that_breaks_off_gives_what_was_there(tmp_path: Path) -> None:
+    """Lines that were whole are read, and the rest is damage; a document cannot be read at all."""
+    noise = os.urandom(20_000).hex().encode()
+    lines, document = tmp_path / "x.jsonl.gz", tmp_path / "x.json.gz"
+    for path, body in ((lines, b'{"a": 1}\n{"a": 2}\n{"c": "%s"}\n' % noise), (document, b'{\n"c": "%s"}' % noise)):
+        whole = gzip.compress(body)
+        path.write_bytes(whole[: len(whole) // 2])
+    *records, damaged = read_records(lines)
+    assert [record.value for record in records if isinstance(record, Record)] == [{"a": 1}, {"a": 2}]
+    assert damaged == Damaged(path=str(lines), line=3, what="got gzip data that is not whole, expected it to go on")
     with pytest.raises(OSError, match="not whole"):
-        list(read_records(path))
+        list(read_records(document))
 
 
 TEXTS: Mapping[str, tuple[bytes, object]] = {

@@ -9,6 +9,9 @@ from io import BufferedReader, BytesIO
 from pathlib import Path
 from typing import IO
 
+BROKEN_OFF = (EOFError, zlib.error)
+"""What reading raises where gzipped data is not whole."""
+
 _GZIP = b"\x1f\x8b"
 _UTF16 = (BOM_UTF16_LE, BOM_UTF16_BE)
 _HEAD = 4096
@@ -28,7 +31,7 @@ def opened(path: Path) -> Generator[IO[bytes]]:
             try:
                 with gzip.open(stream) as inner:
                     yield BufferedReader(inner)
-            except (EOFError, zlib.error) as error:
+            except BROKEN_OFF as error:
                 raise OSError(0, "gzip data that is not whole", str(path)) from error
         elif head in _UTF16:
             yield BytesIO(stream.read().decode("utf-16", errors="replace").encode())

@@ -17,7 +17,7 @@ from typing import IO, Protocol, TypeAlias
 from turnout.outcomes import claims
 from turnout.outcomes.facts import Claim, Layer, TurnFacts
 from turnout.pipeline.json_text import parse_log_json
-from turnout.pipeline.log_opening import is_text, opened
+from turnout.pipeline.log_opening import BROKEN_OFF, is_text, opened
 
 SAMPLE_RECORDS = 20
 """How many of the first records of a file decide its kind."""
@@ -243,9 +243,13 @@ def is_lines(stream: IO[bytes]) -> bool:
 
 def read_lines(stream: IO[bytes], path: str) -> Iterator[Record | Damaged]:
     """Read JSON lines; a line that is no JSON object is damaged, a blank one is nothing."""
-    for position, line in enumerate(stream, 1):
-        if line.strip():
-            yield _record(_decoded(line), path, position)
+    position = 0
+    try:
+        for position, line in enumerate(stream, 1):
+            if line.strip():
+                yield _record(_decoded(line), path, position)
+    except BROKEN_OFF:
+        yield Damaged(path=path, line=position + 1, what="got gzip data that is not whole, expected it to go on")
 
 
 def read_document(
