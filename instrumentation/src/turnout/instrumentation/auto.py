@@ -2,7 +2,8 @@
 
     opentelemetry-instrument python my_agent.py
 
-``turnout[auto]`` brings what the command needs. Spans, events and metrics go out through our own exporters, by the standard variables.
+``turnout[auto]`` brings what the command needs. Spans, events and metrics go out through our own exporters, by the standard variables;
+over HTTP, unless the gRPC exporter is installed or ``OTEL_EXPORTER_OTLP_PROTOCOL`` says otherwise (`turnout.instrumentation.without_code`).
 """
 
 from collections.abc import Callable, Collection
