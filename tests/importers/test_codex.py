@@ -232,6 +232,32 @@ CALLS: Mapping[str, tuple[tuple[Line, ...], ToolCall]] = {
         ),
         ToolCall(name="exec_command", status=ToolStatus.ERROR, error_type="exit_code"),
     ),
+    "output in blocks": (
+        (
+            entry("custom_tool_call", 2, name="exec", call_id="c1"),
+            entry(
+                "custom_tool_call_output",
+                3,
+                call_id="c1",
+                output=[{"type": "input_text", "text": "Script failed\nWall time"}],
+            ),
+        ),
+        ToolCall(name="exec", status=ToolStatus.ERROR, error_type="failed"),
+    ),
+    "blocks that hold no text": (
+        (
+            entry("custom_tool_call", 2, name="exec", call_id="c1"),
+            entry("custom_tool_call_output", 3, call_id="c1", output=[{"type": "input_image"}]),
+        ),
+        ToolCall(name="exec", status=ToolStatus.OK),
+    ),
+    "cut by a person": (
+        (
+            entry("function_call", 2, name="exec_command", call_id="c1"),
+            entry("function_call_output", 3, call_id="c1", output="aborted by user after 3.2s"),
+        ),
+        ToolCall(name="exec_command", status=ToolStatus.ERROR, error_type="interrupted"),
+    ),
     "no output": (
         (entry("custom_tool_call", 2, name="apply_patch", call_id="c1"),),
         ToolCall(name="apply_patch", status=ToolStatus.UNKNOWN, mutating=True),

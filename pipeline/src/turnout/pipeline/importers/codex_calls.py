@@ -83,10 +83,16 @@ def _error(event: Event) -> str | None:
 
 def _output_error(output: object) -> str | None:
     """Read what the program wrote as the output of a call: text, or an object with an exit code, itself often text."""
+    if isinstance(output, list):
+        output = next((words for block in output if (words := fields.text(block, "text")) is not None), "")
     found: object = output
     if isinstance(output, str):
         if output.startswith(("exec command rejected by user", "patch rejected by user", "rejected by user")):
             return "denied"
+        if output.startswith("aborted by user"):
+            return "interrupted"
+        if output.startswith(("Script failed", "Script terminated")):
+            return "failed"
         try:
             found = parse_log_json(output)
         except ValueError:
