@@ -548,3 +548,15 @@ def test_a_framework_with_the_names_of_openinference_beside_its_own_is_read_by_i
     asked = '[{"role": "assistant", "parts": [{"type": "tool_call", "id": "k1", "name": "answer", "arguments": {}}]}]'
     chat(tape, head, 1, "tool_call", {"gen_ai.output.messages": asked, "openinference.span.kind": "LLM"})
     assert told(tape) == "bot | conversation c1 | runtime says completed\n  1 m tool_call 120/30 [answer! ok]"
+
+
+@pytest.mark.parametrize("operation", ["invoke_graph", "invoke_swarm"])
+def test_several_agents_of_one_graph_are_one_turn(operation: str) -> None:
+    """The graph came back without a failure; its agents are its children."""
+    tape = Tape("strands.telemetry.tracer")
+    root = tape.span(operation, 0, 9, {"gen_ai.operation.name": operation})
+    for begin, who in ((1, "a"), (4, "b")):
+        chat(tape, agent(tape, begin, begin + 2, {"gen_ai.agent.name": who}, root), begin)
+    told_turns = told(tape).splitlines()
+    assert told_turns[0].endswith("runtime says completed")
+    assert [line.split(" | ")[0] for line in told_turns[1:] if "conversation" in line] == ["a", "b"]

@@ -340,3 +340,99 @@ def test_the_message_of_langchain_says_what_the_attributes_leave_out(message: di
     value = json.dumps({"generations": [[{"text": "", "message": {"kwargs": message}}]]})
     tape.span("Chat", 1, 2, {KIND: "LLM", "llm.model_name": "m", "output.value": value}, parent=head, status=OK)
     assert told(tape) == f"bot\n  1 m {said}"
+
+
+SMOL = "openinference.instrumentation.smolagents"
+LLAMA = "openinference.instrumentation.llama_index"
+
+
+def smol_step(tape: Tape, parent: Span, begin: float, tool: str) -> None:
+    outer = tape.span("Step", begin, begin + 1.9, {KIND: "CHAIN"}, parent=parent, status=OK)
+    asked: Attributes = {KIND: "LLM", "llm.model_name": "m", "output.value": '{"raw": "finish_reason=\'tool_calls\'"}'}
+    tape.span("Model.generate", begin, begin + 1, asked, parent=outer, status=OK)
+    tape.span("SimpleTool", begin + 1, begin + 1.5, {KIND: "TOOL", "tool.name": tool}, parent=outer, status=OK)
+
+
+class TestOtherFrameworks:
+    """Each shows its end in a way of its own."""
+
+    def test_an_output_tool_is_the_answer(self) -> None:
+        """The last response asks for a tool, and the run is done."""
+        tape = Tape(SMOL)
+        head = tape.span("bot.run", 0, 9, {KIND: "AGENT", "smolagents.max_steps": 3}, status=OK)
+        smol_step(tape, head, 1, "search")
+        smol_step(tape, head, 3, "final_answer")
+        said = "bot | runtime says completed\n  1 m tool_calls [search ok]\n  2 m tool_calls [final_answer! ok]"
+        assert told(tape) == said
+
+    def test_a_request_beside_the_spent_steps_is_forced(self) -> None:
+        """Nothing but its place tells that the steps ran out."""
+        tape = Tape(SMOL)
+        head = tape.span("bot.run", 0, 9, {KIND: "AGENT", "smolagents.max_steps": 1}, status=OK)
+        smol_step(tape, head, 1, "search")
+        answer: Attributes = {KIND: "LLM", "llm.model_name": "m", "output.value": '{"finish_reason": "stop"}'}
+        tape.span("Model.generate", 4, 5, answer, parent=head, status=OK)
+        assert told(tape) == "bot | limit steps 1 | runtime says step_limit\n  1 m tool_calls [search ok]\n  2 m stop"
+        assert [step.forced_final for turn in turns_from(tape.records).turns for step in turn.steps] == [None, True]
+
+    def test_a_request_beside_the_steps_before_they_are_spent_is_none_of_that(self) -> None:
+        """A plan is made beside the steps, too."""
+        tape = Tape(SMOL)
+        head = tape.span("bot.run", 0, 9, {KIND: "AGENT", "smolagents.max_steps": 5}, status=OK)
+        smol_step(tape, head, 1, "search")
+        tape.span("Model.generate", 4, 5, {KIND: "LLM", "llm.model_name": "m"}, parent=head, status=OK)
+        assert "step_limit" not in told(tape)
+
+    def test_what_only_prepares_a_request_is_none(self) -> None:
+        """It has the kind of one, and no answer."""
+        tape = Tape(LLAMA)
+        head = tape.span("FunctionAgent.run", 0, 9, {KIND: "CHAIN"}, status=OK)
+        tape.span("OpenAI._prepare_chat_with_tools", 1, 1.1, {KIND: "LLM", "output.value": "{}"}, parent=head)
+        tape.span("OpenAI.chat", 2, 3, {KIND: "LLM", "llm.model_name": "m", "llm.finish_reason": "stop"}, parent=head)
+        assert told(tape) == "FunctionAgent\n  1 m stop"
+
+    STOPS = {"workflow cancelled by user": "host says user_stop", "step cancelled": "host says cancelled"}  # noqa: RUF012 - cases by name
+
+    @pytest.mark.parametrize(("reason", "said"), STOPS.items(), ids=STOPS)
+    def test_a_stopped_workflow_is_an_event(self, reason: str, said: str) -> None:
+        """Its status is OK."""
+        tape = Tape(LLAMA)
+        events: list[tuple[str, Attributes]] = [("span.cancelled", {"reason": reason})]
+        head = tape.span("FunctionAgent.run", 0, 9, {KIND: "CHAIN"}, status=OK, events=events)
+        tape.span("OpenAI.chat", 2, 3, {KIND: "LLM", "llm.model_name": "m", **USAGE}, parent=head, status=OK)
+        assert told(tape) == f"FunctionAgent | {said}\n  1 m 120/30"
+
+    def test_an_exception_on_a_span_that_is_ok_ended_nothing(self) -> None:
+        """A stream that was read to its end is closed by one."""
+        tape = Tape("openinference.instrumentation.autogen_agentchat")
+        closed: list[tuple[str, Attributes]] = [("exception", {"exception.type": "GeneratorExit"})]
+        head = tape.span("bot.on_messages_stream", 0, 9, {KIND: "AGENT"}, status=OK, events=closed)
+        value = '{"finish_reason": "stop"}'
+        tape.span("Client.create", 2, 3, {KIND: "LLM", "llm.model_name": "m", "output.value": value}, parent=head)
+        assert told(tape) == "bot\n  1 m stop"
+
+    NAMES = {  # noqa: RUF012 - cases by name
+        "of the framework": ("Crew_01234567-89ab-cdef-0123-456789abcdef.kickoff", "Crew\na | below Crew\n  1 m stop\nb | below Crew\n  1 m stop"),
+        "of the application": ("session", "a\n  1 m stop\nb\n  1 m stop"),
+    }  # fmt: skip
+
+    @pytest.mark.parametrize(("name", "said"), NAMES.values(), ids=NAMES)
+    def test_several_agents_of_one_message_are_one_turn(self, name: str, said: str) -> None:
+        """A framework's own root works on one message; one that the application made may hold a conversation."""
+        tape = Tape("openinference.instrumentation.crewai")
+        root = tape.span(name, 0, 9, {KIND: "CHAIN"}, status=OK)
+        for begin, who in ((1, "a"), (4, "b")):
+            head = tape.span(f"{who}._execute_core", begin, begin + 2, {KIND: "AGENT"}, parent=root, status=OK)
+            asked: Attributes = {KIND: "LLM", "llm.model_name": "m", "llm.finish_reason": "stop"}
+            tape.span("Chat", begin, begin + 1, asked, parent=head, status=OK)
+        assert told(tape) == said
+
+    def test_a_structured_response_is_the_answer(self) -> None:
+        """The graph returned what the last response put into a call."""
+        tape = Tape(LANGCHAIN)
+        output = '{"messages": [], "structured_response": {"x": 1}}'
+        head = tape.span("bot", 0, 9, {KIND: "CHAIN", "metadata": '{"lc_agent_name": "bot"}', "output.value": output})
+        part = "llm.output_messages.0.message.tool_calls.0.tool_call."
+        asked: Attributes = {f"{part}id": "k1", f"{part}function.name": "Out", "llm.finish_reason": "tool_calls"}
+        tape.span("Chat", 1, 2, {KIND: "LLM", "llm.model_name": "m", **asked}, parent=head, status=OK)
+        assert told(tape) == "bot | runtime says completed\n  1 m tool_calls [Out! ok]"

@@ -4,11 +4,9 @@ Nothing here decides an outcome: facts that the spans imply together are filled 
 explanation becomes a claim of that runtime.
 """
 
-
-
 from turnout.outcomes.facts import Claim, Instant, Layer, Step, ToolCall, ToolStatus, TurnFacts, YieldRecord
 from turnout.outcomes.quick import replace
-from turnout.pipeline.dialects import frameworks, openllmetry, vercel
+from turnout.pipeline.dialects import frameworks, openinference, openllmetry, vercel
 from turnout.pipeline.dialects.compose import Call, Turn
 from turnout.pipeline.dialects.values import mapping, model
 
@@ -17,7 +15,7 @@ _ANSWERS_SHOW = frozenset({frameworks.PYDANTIC_AI, frameworks.STRANDS, framework
 _AI_SDK = frozenset({frameworks.AI_SDK, vercel.SOURCE})
 _AGENTS_SDK = "openai_agents"
 """How the scopes of the instrumentations of openai-agents end."""
-_WORKFLOWS = frozenset({frameworks.ADK, frameworks.AGENT_FRAMEWORK})
+_WORKFLOWS = frozenset({frameworks.ADK, frameworks.AGENT_FRAMEWORK, frameworks.STRANDS})
 _SETTLED = frozenset({ToolStatus.OK, ToolStatus.ERROR, ToolStatus.DENIED})
 _TOOL_WORDS = frozenset({"tool-calls", "tool_calls", "tool_call", "tool_use", "function_call"})
 
@@ -113,20 +111,43 @@ def _with_calls(facts: TurnFacts, calls: tuple[ToolCall, ...]) -> TurnFacts:
 
 
 def _final_call(turn: Turn, facts: TurnFacts) -> TurnFacts:
-    """A pydantic-ai run that returned on a request for tools without running one of them: that call was the answer, or waits."""
-    head = next((head for head in turn.draft.heads if head.reading.returned), None)
-    if (
-        turn.source != frameworks.PYDANTIC_AI
-        or head is None
-        or not turn.calls
-        or not _asks_for_tools(turn.calls[-1].step)
-    ):
+    """A run that returned on a request for tools without running one of them: that call was the answer, or waits."""
+    heads = (head for head in turn.draft.heads if head.reading.returned)
+    head = next((h for h in heads if turn.source == frameworks.PYDANTIC_AI or h.reading.structured), None)
+    if head is None or not turn.calls or not _asks_for_tools(turn.calls[-1].step):
         return facts
     deferred = {"calls", "approvals"} <= mapping(head.span.attributes.get("final_result")).keys()
     status = ToolStatus.AWAITING_CLIENT if deferred else ToolStatus.OK
     return _with_calls(
         facts, tuple(replace(call, status=status, final=not deferred or None) for call in _not_run(turn))
     )
+
+
+def _answered_by_tool(turn: Turn, facts: TurnFacts) -> TurnFacts:
+    """A run whose last step called its output tool is done."""
+    del turn
+    done = facts.steps and any(call.final and call.status is ToolStatus.OK for call in facts.steps[-1].tool_calls)
+    if facts.claims or facts.open or not done:
+        return facts
+    return replace(facts, claims=(Claim(by=Layer.RUNTIME, reason="completed", at=facts.ended_at),))
+
+
+def _forced_answer(turn: Turn, facts: TurnFacts) -> TurnFacts:
+    """A smolagents run whose steps are spent asks once more, beside its steps, for an answer without tools."""
+    head = next((head for head in turn.draft.heads if head.reading.limits is not None), None)
+    if (
+        head is None
+        or not head.span.scope.name.endswith(openinference.SMOLAGENTS)
+        or facts.claims
+        or facts.limits is None
+    ):
+        return facts
+    last = turn.calls[-1].node
+    if last is None or last.span.parent_id != head.span.span_id or len(facts.steps) <= (facts.limits.steps or 0):
+        return facts
+    forced = replace(facts.steps[-1], forced_final=True)
+    claim = Claim(by=Layer.RUNTIME, reason="step_limit", at=facts.ended_at)
+    return replace(facts, steps=(*facts.steps[:-1], forced), claims=(claim,))
 
 
 def _waiting_for_client(turn: Turn, facts: TurnFacts) -> TurnFacts:
@@ -218,6 +239,8 @@ _RULES = (
     _last_finish,
     _cut_tools,
     _final_call,
+    _answered_by_tool,
+    _forced_answer,
     _waiting_for_client,
     _stopped_by_count,
     _came_back,

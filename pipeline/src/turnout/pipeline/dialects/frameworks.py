@@ -11,6 +11,7 @@
 | | | cancelled | nothing: the last request has no response, the turn no ``final_result`` | |
 | Strands 1 | ``strands.telemetry.tracer`` | end of the turn | ``finish_reason`` of the event ``gen_ai.choice`` on ``invoke_agent`` (latest: of the output messages in ``gen_ai.client.inference.operation.details``) | status OK on a limit |
 | | | cancelled | ``strands.cancellation.type`` | status UNSET |
+| | | a workflow of agents | ``invoke_graph``, ``invoke_swarm`` | one message, several agents |
 | | | tool error | ``gen_ai.tool.status`` | absent on a call that was cut off, whose span may even be OK |
 | Google ADK 2 | ``gcp.vertex.agent`` | conversation | ``gcp.vertex.agent.session_id`` | ``call_llm`` holds ``generate_content``: one request |
 | | | hand-over | tool ``transfer_to_agent`` | the other agent hangs below the first |

@@ -69,6 +69,8 @@ _RESPONSE = ("gen_ai.response.model", *_ANSWER)
 _ROLES = {
     "invoke_agent": Role.AGENT,
     "invoke_workflow": Role.RUN,
+    "invoke_graph": Role.RUN,
+    "invoke_swarm": Role.RUN,
     "chat": Role.CALL,
     "generate_content": Role.CALL,
     "text_completion": Role.CALL,
@@ -133,7 +135,7 @@ def agent(span: Span, source: str) -> Reading:
         limits=errors.limits_in(failure.message) if failure else None,
         usage=values.usage(a, USAGE),
         finish=turn_finish(span),
-        one_message=a.get("gen_ai.operation.name") == "invoke_workflow",
+        one_message=_ROLES.get(values.text(a, "gen_ai.operation.name") or "") is Role.RUN,
     )
 
 

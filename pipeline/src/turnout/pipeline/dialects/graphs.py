@@ -47,6 +47,25 @@ def ending(span: Span, read: Reading) -> Reading:
     return replace(read, claims=(claim,), limits=errors.limits_in(said))
 
 
+def structured(span: Span) -> bool:
+    """Whether a graph returned a structured response: the call that holds it was the answer."""
+    for name in _OUTPUTS:
+        value = span.attributes.get(name)
+        if isinstance(value, str) and '"structured_response"' in value:
+            output = values.mapping(value)
+            inside = values.mapping(output.get("outputs")) or output
+            return inside.get("structured_response") is not None
+    return False
+
+
+def returned(span: Span, read: Reading) -> Reading:
+    """The turn with the result that it returned, where that is an answer of its own."""
+    if read.claims or not structured(span):
+        return read
+    claim = Claim(by=Layer.RUNTIME, reason="completed", at=span.end)
+    return replace(read, structured=True, returned=True, claims=(claim,))
+
+
 def _jumped_to_end(span: Span) -> str | None:
     """The message with which a middleware ended the loop."""
     for name in _OUTPUTS:

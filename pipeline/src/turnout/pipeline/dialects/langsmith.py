@@ -41,7 +41,7 @@ def reading(span: Span, tree: Tree) -> Reading | None:
         case Role.CALL:
             return _call(a, read)
         case Role.AGENT | Role.RUN:
-            return replace(read, agent=_agent(a) or span.name or None)
+            return graphs.returned(span, replace(read, agent=_agent(a) or span.name or None))
         case Role.INNER:
             return graphs.ending(span, read)
         case Role.TOOL:

@@ -6,31 +6,41 @@
 | a node of a graph | ``langgraph_node`` in ``metadata`` (JSON) | langchain | |
 | agent | ``agent.name``, ``lc_agent_name`` in ``metadata``, else the span's name | | ``X.run``, ``X.kickoff``: the method is no part of the name |
 | conversation | ``session.id``, ``thread_id`` in ``metadata`` | | openai-agents exports none |
+| a crew, a team, a workflow | the CHAIN of a framework's own method (``Crew.kickoff``, ``Team.run_stream``) over several agents | crewai, autogen, llama-index | one message; a CHAIN of the application's own may hold several |
 | finish reason | ``llm.finish_reason`` | | openai-agents, Responses: ``stop`` also for tool calls and refusals; Chat Completions: only in ``output.value`` |
-| the provider's word | ``incomplete_details.reason`` and refusal parts in ``output.value`` | Responses | |
+| finish reason, refusal, else | the provider's response in ``output.value`` (see `answers`) | | smolagents and autogen have it nowhere else; agno has none at all |
+| no request | LLM spans named ``_prepare…`` | llama-index | an outer streaming span is empty, the one inside has the answer |
 | usage | ``llm.token_count.prompt``, ``.completion``, ``.prompt_details.cache_read``, ``.cache_write``, ``.completion_details.reasoning`` | | the same tokens as ``gen_ai.usage.*`` where both are emitted |
 | model | ``llm.model_name`` | | |
 | provider | ``llm.provider``, ``llm.system`` | | langchain: the client class, not who answered |
 | tool call | ``tool.name``; id in ``output.value`` | | no id on the spans of openai-agents |
 | tool error | status; ``status`` in ``output.value`` (langchain) | | "(non-fatal)" errors are results |
 | end of the turn | status text of the agent span | openai-agents | the root is always OK; a tripwire stands on the ``turn`` span |
-| end of the turn | event ``exception`` | langchain | the status text holds a whole traceback |
+| end of the turn | event ``exception`` | langchain | the status text holds a whole traceback; with status OK (autogen) it only closed a stream |
+| cancelled | event ``span.cancelled`` | llama-index | the status is OK |
+| step limit | ``smolagents.max_steps``, and a last request beside the steps | smolagents | everything is OK |
+| the answer | tool ``final_answer``; ``structured_response`` in ``output.value`` | smolagents; langchain | the last response asks for a tool |
 | end of the turn | ``jump_to`` = ``end`` in a node's ``output.value``, with the limit in its message | langchain middleware | everything is OK |
 | hand-over | ``graph.node.parent_id`` on the agent that was handed to | openai-agents | |
 """
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from turnout.outcomes.facts import Output, Refusal, Step, ToolCall, ToolStatus
+from turnout.outcomes.facts import Limits, Output, Refusal, Step, ToolCall, ToolStatus
 from turnout.pipeline.dialects import errors, genai, graphs, values
+from turnout.pipeline.dialects.answers import answer_of
 from turnout.pipeline.dialects.messages import valid_arguments
 from turnout.pipeline.dialects.reading import ANYONE, Reading, Role
 from turnout.pipeline.dialects.tree import Tree
 from turnout.pipeline.telemetry import Attributes, Span, Value
 
 SOURCE = "openinference"
+SMOLAGENTS = "smolagents"
+"""How the scope of that instrumentation ends."""
+_FINAL = "final_answer"
+"""Its tool whose call is the answer."""
 KIND = "openinference.span.kind"
 
 _USAGE: Mapping[str, values.Names] = {
@@ -46,11 +56,19 @@ _CALL_PART = re.compile(
 _TEXT_PART = re.compile(r"llm\.output_messages\.(\d+)\.message\.(content|contents\.\d+\.message_content\.text)")
 
 
+_METHOD = re.compile(r"\.\w+$")
+_UNIQUE = re.compile(r"_[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
+_OWN_ROOT = re.compile(r"[\w -]+\.\w+")
+"""Names of the envelopes that a framework's own method makes; one that an application made may hold a whole conversation."""
+_PREPARES = re.compile(r"(.*\.)?_prepare\w*")
+"""Names of LLM spans of llama-index that make no request."""
+
+
 def reading(span: Span, tree: Tree) -> Reading | None:
     """Read a span of OpenInference; its role also hangs on what is above it."""
     kind = values.text(span.attributes, KIND)
     match (kind or "").upper():
-        case "LLM":
+        case "LLM" if _PREPARES.fullmatch(span.name) is None:
             return _call(span)
         case "TOOL":
             return _tool(span)
@@ -71,16 +89,37 @@ def _structure(span: Span, tree: Tree) -> Reading:
     role = _role(span, tree, metadata, named)
     if role is Role.INNER:
         return _inner(span)
-    failure = errors.failure_of(span)
-    return Reading(
+    failure = errors.failure_of(span) or _cancelled(span)
+    read = Reading(
         role=role,
         source=SOURCE,
-        agent=named or (None if _of_agents_sdk(span) else span.name or None),
+        agent=named or (None if _of_agents_sdk(span) else _named_after(span)),
         conversation_id=_conversation(span.attributes, metadata),
         claims=(errors.claim_of(failure),) if failure else (),
-        limits=errors.limits_in(failure.message) if failure else None,
+        limits=errors.limits_in(failure.message) if failure else _limits(span.attributes),
         handed_by=values.text(span.attributes, "graph.node.parent_id"),
+        one_message=role is Role.RUN and _OWN_ROOT.fullmatch(span.name) is not None,
     )
+    return graphs.returned(span, read)
+
+
+def _named_after(span: Span) -> str | None:
+    """The class or the agent in a span name such as ``bot.run``, without the id that some classes carry."""
+    return _UNIQUE.sub("", _METHOD.sub("", span.name)) or None
+
+
+def _cancelled(span: Span) -> errors.Failure | None:
+    """The end of a workflow of llama-index that was stopped: an event, and the status stays OK."""
+    event = next((event for event in span.events if event.name == "span.cancelled"), None)
+    if event is None:
+        return None
+    by_person = "by user" in (values.text(event.attributes, "reason") or "")
+    return errors.Failure("WorkflowCancelledByUser" if by_person else "CancelledError", None, None, event.time)
+
+
+def _limits(attributes: Attributes) -> Limits | None:
+    steps = values.whole(attributes, "smolagents.max_steps")
+    return Limits(steps=steps) if steps else None
 
 
 def _role(span: Span, tree: Tree, metadata: Mapping[str, Value], named: str | None) -> Role:
@@ -117,7 +156,7 @@ def _inner(span: Span) -> Reading:
 
 def _call(span: Span) -> Reading:
     a = span.attributes
-    answer = _answer(a)
+    answer = answer_of(a.get("output.value"))
     failure = errors.failure_of(span)
     usage = values.usage(a, _USAGE)
     reason = values.finish_reason(a, "llm.finish_reason", *genai.FINISH) or answer.reason
@@ -147,58 +186,6 @@ def _call(span: Span) -> Reading:
         step=errors.with_failure(step, failure),
         asked=asked,
         answered=answered,
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class _Answer:
-    """What the provider's own response in ``output.value`` says beside its words."""
-
-    id: str | None = None
-    reason: str | None = None
-    raw_reason: str | None = None
-    refused: bool = False
-
-
-def _answer(attributes: Attributes) -> _Answer:
-    held = values.document(attributes.get("output.value"))
-    value: Value = {"choices": held} if isinstance(held, tuple) else held
-    if not isinstance(value, dict):
-        return _Answer()
-    if value.get("object") == "response":
-        return _responses(value)
-    reply = graphs.generation(value) if "generations" in value else None
-    if reply is not None:
-        return _Answer(None, reply.finish_reason, reply.raw_finish_reason, reply.refusal is not None)
-    first = next(iter(values.items(value.get("choices"))), None)
-    choice = first if isinstance(first, dict) else {}
-    message = choice.get("message")
-    refusal = values.text(message if isinstance(message, dict) else choice, "refusal")
-    found = values.finish_reason(choice, "finish_reason") or values.finish_reason(value, "stop_reason")
-    return _Answer(id=values.text(value, "id"), reason=found, refused=refusal is not None)
-
-
-def _responses(value: Mapping[str, Value]) -> _Answer:
-    details = value.get("incomplete_details")
-    error = value.get("error")
-    parts = [
-        part
-        for item in values.items(value.get("output"))
-        if isinstance(item, dict)
-        for part in values.items(item.get("content"))
-        if isinstance(part, dict)
-    ]
-    raw = (values.text(details, "reason") if isinstance(details, dict) else None) or (
-        values.text(error, "code") if isinstance(error, dict) else None
-    )
-    calls = any(
-        isinstance(item, dict) and item.get("type") == "function_call" for item in values.items(value.get("output"))
-    )
-    return _Answer(
-        id=values.text(value, "id"),
-        reason=None if raw else graphs.response_status(value, calls=calls),
-        raw_reason=raw,
-        refused=any(part.get("type") == "refusal" for part in parts),
     )
 
 
@@ -256,6 +243,7 @@ def _tool(span: Span) -> Reading:
     data = result.get("data") if isinstance(result.get("data"), dict) else result
     told = data if isinstance(data, dict) and (result.get("type") == "tool" or "tool_call_id" in data) else {}
     metadata = values.mapping(a.get("metadata"))
+    name = values.text(a, "tool.name", "gen_ai.tool.name") or _METHOD.sub("", span.name) or None
     return Reading(
         role=Role.TOOL,
         source=SOURCE,
@@ -263,10 +251,11 @@ def _tool(span: Span) -> Reading:
         tool=ToolCall(
             id=values.text(a, "tool_call.id", "tool.call_id", "gen_ai.tool.call.id")
             or values.text(told, "tool_call_id"),
-            name=values.text(a, "tool.name", "gen_ai.tool.name") or span.name or None,
+            name=name,
             status=ToolStatus.UNKNOWN
             if _without_result(span, failure)
             else genai.tool_status(failure, values.text(told, "status")),
+            final=True if name == _FINAL and span.scope.name.endswith(SMOLAGENTS) else None,
             error_type=(failure.name or None) if failure else None,
         ),
     )

@@ -88,7 +88,8 @@ def _turn(span: Span, read: Reading) -> Reading:
     succeeded = values.text(span.attributes, "gen_ai.task.status") == "success"
     claims = read.claims or ((genai.runtime_claim("success", span),) if succeeded else ())
     name = values.text(span.attributes, "traceloop.entity.name") if read.role is Role.AGENT else None
-    return replace(read, agent=read.agent or name, claims=claims, returned=succeeded)
+    read = graphs.returned(span, replace(read, agent=read.agent or name, returned=succeeded))
+    return replace(read, claims=claims or read.claims)
 
 
 def _tool(span: Span, read: Reading) -> Reading:

@@ -48,6 +48,8 @@ class Reading:
     """The finish reason that a turn span carries beside its steps."""
     returned: bool = False
     """The runtime says that the run returned its result."""
+    structured: bool = False
+    """That result is what the last response put into a call, which no tool runs."""
     step: Step | None = None
     one_message: bool = False
     """An envelope that works on one message: several agents in it are its sub-agents, not turns beside each other."""

@@ -18,6 +18,7 @@ _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _CLASS = re.compile(r"<class '([\w.]+)'>")
 _LONGEST = 200
 """Characters; what is longer is no word."""
+_OTHER_NAMES = {"function_calls": "function_call"}
 _NOTHING = frozenset({"", "none", "null", "nil", "undefined"})
 
 
@@ -39,6 +40,7 @@ def _spellings(word: str) -> Iterator[str]:
     quoted = _QUOTED.search(word)
     inside = quoted.group(2) if quoted else word
     enum = _ENUM.fullmatch(word) or _ENUM.fullmatch(inside)
+    yield _OTHER_NAMES.get(word, word)
     for found in (inside, enum.group(1) if enum else inside):
         yield found
         yield _PREFIX.sub("", found)
