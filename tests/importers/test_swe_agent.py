@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from turnout.outcomes.facts import Claim, Layer, Limits, Output, Step, ToolCall, ToolStatus, TurnFacts, Usage
-from turnout.pipeline.importers import KINDS, Damaged, Skipped
+from turnout.pipeline.importers import KINDS, Damaged, Skipped, detect
 from turnout.pipeline.importers.base import content_id
 
 Document = Callable[[str, object], Path]
@@ -140,3 +140,12 @@ def test_other_documents_are_skipped_and_broken_ones_damaged(document: Document,
     broken.write_text('{"trajectory": [')
     (damaged,) = KINDS["swe-agent"].read(broken)
     assert isinstance(damaged, Damaged)
+
+
+def test_a_trajectory_without_info_is_known_by_its_name(document: Document) -> None:
+    """What a run that died early left is a run whose end is not recorded."""
+    path = document("x.traj", {"trajectory": [{"response": "go", "action": "ls", "observation": "a"}]})
+    assert detect(path) == "swe-agent"
+    (turn,) = KINDS["swe-agent"].read(path)
+    assert isinstance(turn, TurnFacts)
+    assert (len(turn.steps), turn.claims) == (1, ())

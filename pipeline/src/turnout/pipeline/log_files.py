@@ -73,12 +73,12 @@ def kind_of(kind: str, file: LogFile) -> str | Damaged | Skipped:
     path = file.path
     if kind != AUTO and file.named:
         return kind
-    if not sample_of(path, 1):
-        if path.suffix.lower() not in _LOG_SUFFIXES or path.stat().st_size == 0:
-            return Skipped(path=str(path), why="no log: no record in JSON")
-        what = "got no whole record in JSON, expected a log"
-        return kind if kind != AUTO else Damaged(path=str(path), what=what)
-    if kind != AUTO:
-        return kind if is_of_kind(path, kind) else Skipped(path=str(path), why=f"not of the kind {kind}")
-    found = detect(path)
-    return found if found is not None else Skipped(path=str(path), why="of no known kind")
+    found = detect(path) if kind == AUTO else kind if is_of_kind(path, kind) else None
+    if found is not None:
+        return found
+    if sample_of(path, 1):
+        return Skipped(path=str(path), why="of no known kind" if kind == AUTO else f"not of the kind {kind}")
+    if path.suffix.lower() not in _LOG_SUFFIXES or path.stat().st_size == 0:
+        return Skipped(path=str(path), why="no log: no record in JSON")
+    what = "got no whole record in JSON, expected a log"
+    return kind if kind != AUTO else Damaged(path=str(path), what=what)

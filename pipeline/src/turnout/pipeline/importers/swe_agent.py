@@ -40,7 +40,7 @@ def recognise(sample: Sequence[Value], name: str) -> bool:
     """Know a run by its trajectory beside its info, or by the history that its file name promises."""
     return any(
         (isinstance(value.get("trajectory"), list) and "info" in value)
-        or (name.endswith(".traj") and isinstance(value.get("history"), list))
+        or (".traj" in name and (isinstance(value.get("history"), list) or isinstance(value.get("trajectory"), list)))
         for value in sample
     )
 
