@@ -3,11 +3,14 @@
 import os
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
+from sksurv.nonparametric import cumulative_incidence_competing_risks
 
-from turnout.outcomes.facts import Claim, Layer, Limits, TurnFacts
+from turnout.outcomes.facts import Claim, Layer, Limits, TurnFacts, Usage
 from turnout.outcomes.verdict import Outcome
 from turnout.pipeline.analysis.budget import ENDS, End, Limit
 from turnout.pipeline.budgets import (
@@ -26,7 +29,7 @@ from turnout.pipeline.lake import Lake
 from turnout.pipeline.query import Warehouse
 from turnout.pipeline.query.filters import Filters
 from turnout.pipeline.rows import classified
-from turnout.pipeline.testing import NOON, Sketch, lake_of
+from turnout.pipeline.testing import NOON, Sketch, lake_of, sketched
 
 TURNS = (
     Sketch(turn_id="f2", steps=2),
@@ -90,6 +93,68 @@ def test_every_limit_has_candidates(warehouse: Warehouse, limit: Limit) -> None:
     for row in rows:
         shares = [row.finished, row.cut, row.refused, row.error, row.stopped, row.interrupted, row.other]
         assert sum(share or 0.0 for share in shares) == pytest.approx(1.0)
+
+
+def calls(
+    turn_id: str, *outputs: int | None, cap: int | None = None, outcome: Outcome = Outcome.COMPLETED
+) -> TurnFacts:
+    """A turn whose model calls gave so many output tokens each; a cut one used all of its cap."""
+    facts = sketched(Sketch(turn_id=turn_id, steps=len(outputs), outcome=outcome))
+    steps = tuple(
+        replace(step, usage=Usage(input_tokens=1, output_tokens=output), max_output_tokens=cap)
+        for step, output in zip(facts.steps, outputs, strict=True)
+    )
+    return replace(facts, steps=steps)
+
+
+def test_a_cap_of_output_tokens_a_step_would_have_cut_the_turns_with_a_larger_call(tmp_path: Path) -> None:
+    """What a turn needs is its largest call; one that was cut is only known to need more, and one that does not say is left out."""
+    turns = [
+        calls("a", 10, 30),
+        calls("b", 20, 5),
+        calls("c", 3, 30, cap=30, outcome=Outcome.LENGTH),
+        calls("d", 50, outcome=Outcome.REFUSED),
+        calls("e", 5, None),
+        calls("f", 60, 60, cap=60, outcome=Outcome.LENGTH),
+    ]
+    counted, rows = budget(stored(tmp_path / "lake", turns), Limit.STEP_OUTPUT_TOKENS, [10, 20, 30, 50, 61])
+    assert (counted.n, counted.left_out, counted.largest_budget) == (5, 1, 60)
+    assert counted.counts.cut.tolist() == [0, 1, 0, 1]
+    assert [row.at_risk for row in rows] == [5, 5, 4, 2, 0]
+    # After 20 tokens one of five has finished; at 30 one of the four left, and one is cut there; of the last two one is refused at 50.
+    assert [row.finished for row in rows] == pytest.approx([0, 1 / 5, 2 / 5, 2 / 5, None])
+    assert [row.refused for row in rows] == pytest.approx([0, 0, 0, 3 / 5 / 2, None])
+    assert [row.cut for row in rows] == pytest.approx([1, 4 / 5, 3 / 5, 3 / 5 / 2, None])
+    assert continued(stored(tmp_path / "same", turns), Limit.STEP_OUTPUT_TOKENS) == Continued(2, 0, 0)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_curve_by_output_tokens_a_step_is_that_of_the_oracle(tmp_path: Path, seed: int) -> None:
+    """Through the lake, with ties, it equals scikit-survival's on the largest call of each turn."""
+    rng = np.random.default_rng(seed)
+    kinds = [Outcome.LENGTH, Outcome.COMPLETED, Outcome.REFUSED, Outcome.ERROR, Outcome.STOPPED]
+    drawn = [(kinds[rng.integers(0, 5)] if n > 4 else kinds[n], int(rng.integers(1, 12))) for n in range(60)]
+    turns = [calls(f"t{n}", 1, most, outcome=outcome) for n, (outcome, most) in enumerate(drawn)]
+    curve = ends(stored(tmp_path / "lake", turns), Limit.STEP_OUTPUT_TOKENS).curve()
+    oracle: Any = cumulative_incidence_competing_risks
+    events = np.array([kinds.index(outcome) for outcome, _ in drawn])
+    _, share, interval = oracle(events, np.array([float(most) for _, most in drawn]), conf_type="log-log")
+    # A call that failed or was stopped has no finish reason and still says what it used.
+    rows = [ENDS.index(End(str(kind)) if kind is not Outcome.COMPLETED else End.FINISHED) for kind in kinds[1:]]
+    np.testing.assert_allclose(curve.share[rows], share[1:], atol=1e-9)
+    inside = (share[1:] > 0) & (share[1:] < 1)
+    np.testing.assert_allclose(curve.low[rows][inside], interval[1:, 0][inside], atol=1e-9)
+
+
+@pytest.mark.parametrize("limit", list(Limit))
+def test_means_are_what_a_hand_sums(tmp_path: Path, limit: Limit) -> None:
+    """Turns that all end by themselves spend, at the largest candidate, what they spent."""
+    turns = [replace(sketched(Sketch(turn_id=f"t{steps}", steps=steps)), limits=None) for steps in (1, 2, 4)]
+    counted, rows = budget(stored(tmp_path / "lake", turns), limit)
+    last = rows[-1]
+    spent = (last.mean_steps, last.mean_tokens, last.mean_cost_usd, last.mean_seconds)
+    assert counted.n == 3
+    assert spent == pytest.approx((7 / 3, 7 / 3 * 150, 7 / 3 * 0.01, 7 / 3))
 
 
 def runs() -> list[TurnFacts]:

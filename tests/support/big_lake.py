@@ -38,6 +38,7 @@ _MODELS: Final = [f"model-{n:02}" for n in range(16)]
 _PROVIDERS: Final = ["anthropic", "openai", "aws.bedrock", "google"]
 _AGENTS: Final = [f"agent-{n:02}" for n in range(12)]
 _TOOLS: Final = [f"tool_{n:02}" for n in range(24)]
+_DIGESTS: Final = [f"{n:032x}" for n in range(40)]
 _LIMITS: Final = [10, 30, 50]
 _CAPS: Final = [1024, 4096, 8192]
 _MEAN_STEPS: Final = 6
@@ -83,8 +84,13 @@ def hour_of_turns(random: np.random.Generator, start: datetime, count: int) -> d
     """The rows of the three tables for turns that started within an hour."""
     turns = _turns(random, start, count)
     steps = _steps(random, turns)
+    largest = steps.group_by("turn_id").agg(
+        step_output_tokens=pl.col("output_tokens").max(),
+        step_output_cap=pl.col("max_output_tokens").max(),
+        step_cut=(pl.col("finish_class") == "length").any(),
+    )
     return {
-        "turns": _shaped(turns, TURNS),
+        "turns": _shaped(turns.join(largest, on="turn_id", how="left", maintain_order="left"), TURNS),
         "steps": _shaped(steps, STEPS),
         "tool_calls": _shaped(_tool_calls(random, steps), TOOL_CALLS),
     }
@@ -126,13 +132,13 @@ def _turns(random: np.random.Generator, start: datetime, count: int) -> pl.DataF
         "cost_usd": random.exponential(0.03, count),
         "digest": _ids(random, count),
     }
-    # One turn in twenty-five continues another of its hour.
-    ids = pl.Series(turn_ids)
+    # One turn in twenty-five continues another of its hour, which had not completed.
+    ids = pl.Series(turn_ids).filter(pl.Series(outcome) != "completed")
     continued = pl.Series(random.random(count) < 0.04)
     return pl.DataFrame(drawn).with_columns(
         pl.col("started_at", "ended_at").cast(pl.Datetime("us")).dt.replace_time_zone("UTC"),
         root_turn_id=pl.col("turn_id"),
-        continues_turn_id=pl.when(continued).then(ids.gather(random.integers(0, count, count))),
+        continues_turn_id=pl.when(continued).then(ids.gather(random.integers(0, len(ids), count))),
         models=pl.concat_list("model"),
         providers=pl.concat_list("provider"),
         steps_charged=pl.col("steps"),
@@ -178,13 +184,15 @@ def _steps(random: np.random.Generator, turns: pl.DataFrame) -> pl.DataFrame:
             pl.when(last & (pl.col("outcome") == "refused")).then(pl.lit("refusal")).otherwise(pl.lit("tool_calls"))
         )
     )
+    cap, used = pl.Series("cap", random.choice(_CAPS, count)), pl.Series("used", random.integers(1, 1024, count))
+    six_seconds = pl.duration(seconds=6)
     return rows.with_columns(
         pl.Series("input_tokens", random.integers(1000, 60_000, count)),
-        pl.Series("output_tokens", random.integers(1, 1100, count)),
-        pl.Series("max_output_tokens", random.choice(_CAPS, count)),
         pl.Series("cost_usd", random.exponential(0.005, count)),
-        started_at=pl.col("turn_started_at"),
-        ended_at=pl.col("turn_started_at"),
+        max_output_tokens=cap,
+        output_tokens=pl.when(ended == "length").then(cap).otherwise(used),
+        started_at=pl.col("turn_started_at") + (pl.col("step") - 1) * six_seconds,
+        ended_at=pl.col("turn_started_at") + pl.col("step") * six_seconds,
         is_last=last,
         finish_class=ended,
         raw_finish_reason=ended,
@@ -203,6 +211,7 @@ def _tool_calls(random: np.random.Generator, steps: pl.DataFrame) -> pl.DataFram
         pl.Series("tool", random.choice(_TOOLS, count)),
         pl.Series("status", random.choice(["ok", "error", "denied", "running"], count, p=[0.93, 0.05, 0.01, 0.01])),
         pl.Series("duration_s", random.exponential(2, count)),
+        pl.Series("arguments_digest", random.choice(_DIGESTS, count)),
         is_last=pl.col("step") == pl.col("wanted") - 1,
     )
 

@@ -24,7 +24,7 @@ SHOWN = (
 )
 """What a table for a person has room for; every other format has all columns."""
 
-LIMITS = ("steps", "tool_calls", "total_tokens", "seconds", "cost_usd")
+LIMITS = ("steps", "tool_calls", "step_output_tokens", "total_tokens", "seconds", "cost_usd")
 
 
 class Numbers(click.ParamType[tuple[float, ...]]):

@@ -1,30 +1,51 @@
 """What another budget would have done, asked of a lake: counts from SQL, curves from `turnout.pipeline.analysis.budget`."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Final
 
 import numpy as np
 import polars as pl
 
-from turnout.outcomes.verdict import BudgetKind
-from turnout.pipeline.analysis.budget import ENDS, Candidate, End, Limit, Progress, candidates, largest_estimable
-from turnout.pipeline.analysis.survival import EndCounts, Floats, Incidence, incidence
+from turnout.outcomes.verdict import BudgetKind, Outcome
+from turnout.pipeline.analysis.budget import ENDS, Candidate, End, Limit, candidates, largest_estimable
+from turnout.pipeline.analysis.survival import Counts, EndCounts, Incidence, incidence
+from turnout.pipeline.budget_progress import spent_on_the_way
 from turnout.pipeline.query.engine import resource
 from turnout.pipeline.query.filters import Filters
 from turnout.pipeline.query.warehouse import Warehouse
 
-_KINDS: Final = {
-    Limit.STEPS: BudgetKind.STEPS,
-    Limit.TOOL_CALLS: BudgetKind.TOOL_CALLS,
-    Limit.TOTAL_TOKENS: BudgetKind.TOKENS,
-    Limit.SECONDS: BudgetKind.TIME,
-    Limit.COST_USD: BudgetKind.COST,
+_KINDS: Final[Mapping[Limit, str]] = {
+    Limit.STEPS: str(BudgetKind.STEPS),
+    Limit.TOOL_CALLS: str(BudgetKind.TOOL_CALLS),
+    Limit.STEP_OUTPUT_TOKENS: str(Outcome.LENGTH),
+    Limit.TOTAL_TOKENS: str(BudgetKind.TOKENS),
+    Limit.SECONDS: str(BudgetKind.TIME),
+    Limit.COST_USD: str(BudgetKind.COST),
 }
 _STEPS_OFFERED: Final = (1, 2, 3, 5, 8, 10, 12, 15, 20, 25, 30, 40, 50, 75, 100, 150, 200, 300, 500)
 _STEP_COLUMNS: Final = ("steps_charged", "outcome", "budget_kind", "limit_steps")
+_OUTPUT_COLUMNS: Final = ("step_output_tokens", "outcome", "step_cut", "step_output_cap")
+_CHAIN_COLUMNS: Final = (
+    "turn_id",
+    "segment_of",
+    "continues_turn_id",
+    "outcome",
+    "budget_kind",
+    "step_cut",
+    "steps_charged",
+    "tool_calls",
+    "step_output_tokens",
+    "input_tokens",
+    "output_tokens",
+    "duration_s",
+    "cost_usd",
+)
+_MANY_TURNS: Final = 100_000
+"""From so many turns on amounts are rounded up to four significant digits, which moves no candidate that has so few."""
+
+_DIGITS: Final = 4
 _QUANTILES: Final = (0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1.0)
-_FINEST_GRID: Final = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,39 +82,71 @@ def ends(warehouse: Warehouse, limit: Limit, filters: Filters | None = None) -> 
 
 
 def _ended(warehouse: Warehouse, limit: Limit, filters: Filters | None) -> pl.DataFrame:
+    match limit:
+        case Limit.STEPS:
+            statement, columns = resource("budget/step_ends.sql"), _STEP_COLUMNS
+            return warehouse.counted(statement, {}, filters, view="counted_turns", columns=columns)
+        case Limit.STEP_OUTPUT_TOKENS:
+            statement, columns = resource("budget/output_ends.sql"), _OUTPUT_COLUMNS
+            parameters = {"digits": _digits(warehouse, filters)}
+            return warehouse.counted(statement, parameters, filters, view="counted_turns", columns=columns)
+        case _:
+            return warehouse.sql(resource("budget/ends.sql"), _asked(warehouse, limit, filters), filters)
+
+
+def _asked(warehouse: Warehouse, limit: Limit, filters: Filters | None) -> dict[str, object]:
+    return {"limit": str(limit), "kind": _KINDS[limit], "digits": _digits(warehouse, filters)}
+
+
+def _digits(warehouse: Warehouse, filters: Filters | None) -> int:
+    return _DIGITS if warehouse.most_turns(filters) > _MANY_TURNS else 0
+
+
+def _strata(warehouse: Warehouse, by: str, filters: Filters | None, limit: Limit) -> pl.DataFrame:
     if limit is Limit.STEPS:
         return warehouse.counted(
-            resource("budget/step_ends.sql"), {}, filters, view="counted_turns", columns=_STEP_COLUMNS
+            resource("budget/strata.sql"), {"by": [by]}, filters, view="counted_turns", columns=(*_STEP_COLUMNS, by)
         )
-    parameters = {"limit": str(limit), "kind": str(_KINDS[limit])}
-    return warehouse.sql(resource("budget/ends.sql"), parameters, filters)
+    parameters = {**_asked(warehouse, limit, filters), "by": [by]}
+    return warehouse.sql(resource("budget/strata_of_any.sql"), parameters, filters)
 
 
-def _strata(warehouse: Warehouse, by: str, filters: Filters | None) -> pl.DataFrame:
-    return warehouse.counted(
-        resource("budget/strata.sql"), {"by": [by]}, filters, view="counted_turns", columns=(*_STEP_COLUMNS, by)
+def chain_ends(warehouse: Warehouse, filters: Filters | None = None, limit: Limit = Limit.STEPS) -> Ends:
+    """The same for chains of continued turns taken as one: they reach past the largest budget of a single turn.
+
+    A chain begins with a turn that did not complete; turns that continue one which is not known are left out.
+    """
+    single = _ended(warehouse, limit, filters).filter(pl.col("spent").is_not_null())
+    changes = warehouse.counted(
+        resource("budget/chain_ends.sql"),
+        _asked(warehouse, limit, filters),
+        filters,
+        view="counted_links",
+        columns=_CHAIN_COLUMNS,
     )
+    columns = ("spent", "ended", "turns")
+    every = pl.concat([single.select(columns), changes.select(columns)])
+    together = every.group_by("spent", "ended").agg(pl.col("turns").sum()).filter(pl.col("turns") > 0)
+    return Ends(limit, _counts(together), None, 0)
 
 
-def chain_ends(warehouse: Warehouse, filters: Filters | None = None) -> Ends:
-    """The same by steps for chains of continued turns taken as one: they reach past the largest budget of a single turn."""
-    rows = warehouse.sql(resource("budget/chain_ends.sql"), None, filters)
-    return Ends(Limit.STEPS, _counts(rows), None, 0)
-
-
-def strata(warehouse: Warehouse, by: str, filters: Filters | None = None) -> dict[str | None, dict[float, EndCounts]]:
-    """Ends by steps for each value of a dimension and each recorded step limit; turns without a limit are left out."""
-    rows = _strata(warehouse, by, filters).filter(pl.col("limit_steps").is_not_null())
+def strata(
+    warehouse: Warehouse, by: str, filters: Filters | None = None, limit: Limit = Limit.STEPS
+) -> dict[str | None, dict[float, EndCounts]]:
+    """Ends for each value of a dimension and each recorded limit; turns without a limit are left out."""
+    rows = _strata(warehouse, by, filters, limit).filter(pl.col("recorded_limit").is_not_null())
     found: dict[str | None, dict[float, EndCounts]] = {}
-    for (stratum, limit), part in rows.group_by("stratum", "limit_steps", maintain_order=True):
+    for (stratum, recorded), part in rows.group_by("stratum", "recorded_limit", maintain_order=True):
         name = None if stratum is None else str(stratum)
-        found.setdefault(name, {})[float(str(limit))] = _counts(part)
+        found.setdefault(name, {})[float(str(recorded))] = _counts(part)
     return found
 
 
-def stratum_curves(warehouse: Warehouse, by: str, filters: Filters | None = None) -> pl.DataFrame:
+def stratum_curves(
+    warehouse: Warehouse, by: str, filters: Filters | None = None, limit: Limit = Limit.STEPS
+) -> pl.DataFrame:
     """The curve of each value of a dimension apart: ``stratum``, ``turns``, ``candidate``, ``finished``."""
-    rows = _strata(warehouse, by, filters)
+    rows = _strata(warehouse, by, filters, limit)
     parts = [
         _points(incidence(_counts(part)), int(part["turns"].sum())).with_columns(
             stratum=pl.lit(stratum, dtype=pl.String)
@@ -134,7 +187,9 @@ class Continued:
 
 def continued(warehouse: Warehouse, limit: Limit, filters: Filters | None = None) -> Continued:
     """What became of the turns that a limit cut."""
-    row = warehouse.sql(resource("budget/continued.sql"), {"kind": str(_KINDS[limit])}, filters).row(0)
+    columns = ("turn_id", "segment_of", "continues_turn_id", "outcome", "budget_kind")
+    statement, parameters = resource("budget/continued.sql"), {"kind": _KINDS[limit]}
+    row = warehouse.counted(statement, parameters, filters, view="counted_links", columns=columns).row(0)
     return Continued(*(int(value) for value in row))
 
 
@@ -144,8 +199,7 @@ def budget(
     """A row a candidate budget, and the counts behind it; candidates are offered where none are given."""
     counted = ends(warehouse, limit, filters)
     wanted = sorted(set(values)) or offered(counted)
-    edges = _edges(counted, wanted)
-    progress = _progress(warehouse, counted, edges, filters)
+    progress = spent_on_the_way(warehouse, counted.limit, counted.counts, wanted, filters)
     return counted, candidates(counted.counts, progress, wanted, largest_budget=counted.largest_budget)
 
 
@@ -172,53 +226,13 @@ def offered(counted: Ends) -> list[float]:
 
 
 def _counts(known: pl.DataFrame) -> EndCounts:
-    times = np.unique(known["spent"].to_numpy().astype(np.float64))
-    place = {time: number for number, time in enumerate(times.tolist())}
-    rows = {str(end): number for number, end in enumerate(ENDS)}
-    found = np.zeros((len(ENDS), len(times)), dtype=np.int64)
-    cut = np.zeros(len(times), dtype=np.int64)
-    for spent, ended, turns in known.select("spent", "ended", "turns").iter_rows():
-        target = cut if ended == "cut" else found[rows[ended]]
-        target[place[spent]] += turns
-    return EndCounts(times, found, cut)
+    times, place = np.unique(known["spent"].to_numpy().astype(np.float64), return_inverse=True)
+    turns = known["turns"].to_numpy()
+    ended = known["ended"].to_numpy()
 
+    def of(name: str) -> Counts:
+        mine = ended == name
+        return np.bincount(place[mine], weights=turns[mine], minlength=len(times)).astype(np.int64)
 
-def _edges(counted: Ends, wanted: Sequence[float]) -> Floats:
-    """Where the pieces end: every whole number for what is counted in whole numbers, else the candidates themselves."""
-    last = float(counted.counts.times[-1]) if counted.n else 0.0
-    whole = counted.limit in {Limit.STEPS, Limit.TOOL_CALLS} and last <= _FINEST_GRID
-    inner = np.arange(1.0, last + 1) if whole else np.quantile(counted.counts.times, np.linspace(0, 1, 40)[1:])
-    return np.unique(np.concatenate([inner, np.asarray([value for value in wanted if value > 0], dtype=np.float64)]))
-
-
-def _progress(warehouse: Warehouse, counted: Ends, edges: Floats, filters: Filters | None) -> Progress:
-    rows = warehouse.sql(
-        resource("budget/progress.sql"), {"limit": str(counted.limit), "edges": edges.tolist()}, filters
-    ).filter(pl.col("piece") < len(edges))
-    starts = np.concatenate([[0.0], edges[:-1]])
-    reached = np.array([_still_going(counted.counts, start) for start in starts], dtype=np.float64)
-    pieces = rows["piece"].to_numpy()
-    steps = np.zeros(len(edges))
-    steps[pieces] = rows["steps"].to_numpy()
-
-    def mean(amount: str) -> Floats:
-        sums, known = np.zeros(len(edges)), np.zeros(len(edges))
-        sums[pieces] = rows[amount].fill_null(0.0).to_numpy()
-        known[pieces] = rows[f"steps_with_{amount.removesuffix('_usd')}"].to_numpy()
-        scaled = np.divide(sums * steps, known, out=np.zeros(len(edges)), where=known > 0)
-        scaled[(steps > 0) & (known == 0)] = np.nan
-        return _a_turn(scaled, reached)
-
-    return Progress(starts, edges, _a_turn(steps, reached), mean("tokens"), mean("cost_usd"), mean("seconds"))
-
-
-def _still_going(counts: EndCounts, start: float) -> int:
-    """How many turns spent more than ``start``; at 0 all turns, those that spent nothing too."""
-    if start <= 0:
-        return int(counts.ends.sum() + counts.cut.sum())
-    place = int(np.searchsorted(counts.times, start, side="right"))
-    return int(counts.at_risk[place]) if place < len(counts.times) else 0
-
-
-def _a_turn(sums: Floats, turns: Floats) -> Floats:
-    return np.divide(sums, turns, out=np.zeros(len(sums)), where=turns > 0)
+    found = np.array([of(str(end)) for end in ENDS]).reshape(len(ENDS), len(times))
+    return EndCounts(times, found, of("cut"))

@@ -83,6 +83,7 @@ _ENDS: Final = (
     "usage_complete",
 )
 _SPENT: Final = ("attended", "outcome", "budget_kind", "limit_steps", "steps_charged", "step")
+_OUTPUTS: Final = ("attended", "outcome", "budget_kind", "step_cut", "step_output_cap", "step_output_tokens")
 _COSTS: Final = (
     "priced",
     "unpriced",
@@ -93,6 +94,7 @@ _COSTS: Final = (
 )
 _CALL: Final = ("attended", "finish_class", "refused", "refusal_category", "is_last", "has_error")
 _CAPS: Final = ("attended", "cap", "max_output_tokens", "used_from", "finish_class")
+_TOOL: Final = ("attended", "status", "arguments_valid")
 _PROGRESS: Final = ("tokens", "tokens_known", "cost_usd", "cost_usd_known", "seconds", "seconds_known")
 
 CUBES: Final = (
@@ -102,6 +104,7 @@ CUBES: Final = (
     Cube("last_tools", "counted_turns", (*_EVERYWHERE, "tool", *_ENDS)),
     Cube("spent_models", "counted_turns", (*_BY_MODEL, "models", *_SPENT)),
     Cube("spent_agents", "counted_turns", (*_EVERYWHERE, *_SPENT)),
+    Cube("outputs", "counted_turns", (*_EVERYWHERE, *_OUTPUTS)),
     Cube("costs", "counted_turns", (*_EVERYWHERE, "model", "models", "attended", "outcome"), _COSTS),
     Cube("cost_places", "counted_turns", (*_PLACES, "attended", "outcome"), _COSTS),
     Cube(
@@ -134,6 +137,14 @@ CUBES: Final = (
             "segment_of",
             "conversation_id",
             "continues_turn_id",
+            "step_cut",
+            "step_output_tokens",
+            "steps_charged",
+            "tool_calls",
+            "input_tokens",
+            "output_tokens",
+            "duration_s",
+            "cost_usd",
         ),
         single=True,
     ),
@@ -155,12 +166,12 @@ CUBES: Final = (
     Cube(
         "tool_ends",
         "counted_tool_calls",
-        (*_EVERYWHERE, "tool", "attended", "status", "error_type", "denied_by", "mutating"),
+        (*_EVERYWHERE, "tool", *_TOOL, "error_type", "denied_by", "mutating"),
     ),
-    Cube("models_tool_ends", "counted_tool_calls", (*_BY_MODEL, "tool", "attended", "status")),
-    Cube("tool_places", "counted_tool_calls", (*_PLACES, "attended", "status")),
-    Cube("tool_steps", "counted_tool_calls", ("hour", "environment", "tool", "step", "attended", "status")),
-    Cube("every_tool_end", "counted_tool_calls", (*_EVERYWHERE, "tool", "model", "attended", "outcome", "status")),
+    Cube("models_tool_ends", "counted_tool_calls", (*_BY_MODEL, "tool", *_TOOL)),
+    Cube("tool_places", "counted_tool_calls", (*_PLACES, *_TOOL)),
+    Cube("tool_steps", "counted_tool_calls", ("hour", "environment", "tool", "step", *_TOOL)),
+    Cube("every_tool_end", "counted_tool_calls", (*_EVERYWHERE, "tool", "model", "outcome", *_TOOL)),
 )
 """Every cube; of several that can answer, the first is taken."""
 

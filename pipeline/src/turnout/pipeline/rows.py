@@ -261,7 +261,9 @@ def _step_outputs(steps: tuple[Step, ...]) -> Row:
     largest = max((count for count in used if count is not None), default=None)
     return {
         "step_output_tokens": largest if said and largest is not None and largest <= _MOST else None,
-        "step_output_cap": max((step.max_output_tokens for step in steps if step.max_output_tokens is not None), default=None),
+        "step_output_cap": max(
+            (step.max_output_tokens for step in steps if step.max_output_tokens is not None), default=None
+        ),
         "step_cut": any(finish_of(step).kind is FinishClass.LENGTH for step in steps),
     }
 

@@ -99,6 +99,9 @@ TURNS: Final = _table(
         "last_segment": pl.Boolean,
         "updated_at": INSTANT,
         "segment_of": pl.String,
+        "step_output_tokens": pl.Int64,
+        "step_output_cap": pl.Int64,
+        "step_cut": pl.Boolean,
     }
 )
 """One row a segment, with the verdict beside the raw claims (inside ``facts``, the whole ``turnout.turn/1`` without any text).
@@ -106,6 +109,8 @@ TURNS: Final = _table(
 ``last_segment`` is true for the last segment of each root by ``started_at``; the view ``turns`` shows those rows alone.
 ``segment_of`` is the root where it is another id than the turn's own; almost always null, so that asking for it costs nothing.
 ``received_at`` is the first receipt, ``updated_at`` the last change of the row.
+``step_output_tokens`` is the largest output of a model call, null where a call with a finish reason does not say; ``step_output_cap`` the
+largest cap of output tokens that a call had; ``step_cut`` says whether any call was cut off by its cap.
 """
 
 _TURN_DIMENSIONS: Final[Mapping[str, pl.DataType | type[pl.DataType]]] = {

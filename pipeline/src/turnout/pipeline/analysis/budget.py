@@ -1,13 +1,14 @@
 """What another budget would have done: candidates on the curves of how turns end.
 
-The time of a turn is the amount it had spent when it ended (steps charged, tool calls, tokens, seconds, dollars). A turn that this kind
+The time of a turn is the amount it had spent when it ended (steps charged, tool calls, largest output, tokens, seconds, dollars). A turn that this kind
 of limit cut is right-censored there; every other end competes. All figures are estimates under independent censoring: turns with a
 larger budget behave, past the smaller one, as the turns that it cut would have.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 import numpy as np
 
@@ -20,9 +21,24 @@ class Limit(StrEnum):
 
     STEPS = "steps"
     TOOL_CALLS = "tool_calls"
+    STEP_OUTPUT_TOKENS = "step_output_tokens"
     TOTAL_TOKENS = "total_tokens"
     SECONDS = "seconds"
     COST_USD = "cost_usd"
+
+
+MEANINGS: Final[Mapping[Limit, str]] = {
+    Limit.STEPS: "model calls with a finish reason, attempts of one step counted once",
+    Limit.TOOL_CALLS: "tool calls of a turn",
+    Limit.STEP_OUTPUT_TOKENS: (
+        "output tokens of any one model call: what a turn needs is the largest of its calls, and a turn with a call that its cap cut off "
+        "is only known to need more"
+    ),
+    Limit.TOTAL_TOKENS: "input and output tokens of all model calls of a turn",
+    Limit.SECONDS: "seconds from the start of a turn to its end",
+    Limit.COST_USD: "dollars that a turn cost",
+}
+"""What each kind of budget limits, in words."""
 
 
 class End(StrEnum):
@@ -45,8 +61,8 @@ NOT_ESTIMABLE = "not estimable"
 class Progress:
     """What turns spent, piece by piece of the limited amount.
 
-    Piece ``i`` runs from ``starts[i]`` to ``stops[i]``. The means are over the turns that had not ended at its start and have the
-    figure recorded; NaN where none has.
+    Piece ``i`` runs from ``starts[i]`` to ``stops[i]``. The means are over the turns that had not ended at its start (over all turns where
+    that is 0) and have the figure recorded; NaN where none has.
     """
 
     starts: Floats
@@ -201,7 +217,8 @@ def _finished_interval(counts: EndCounts, curve: Incidence, place: int) -> tuple
 def _mean(curve: Incidence, progress: Progress, means: Floats, value: float) -> float | None:
     """The expected amount up to a budget: each piece's mean, weighted by the share that reaches the piece."""
     within = progress.stops <= value
-    reached = np.array([_survival(curve, start) for start in progress.starts[within]])
+    # Every turn takes the first piece, those that ended without spending anything too.
+    reached = np.array([_survival(curve, start) if start > 0 else 1.0 for start in progress.starts[within]])
     known = ~np.isnan(means[within])
     if not known.any() or (~known & (reached > 0)).any():
         return None

@@ -23,7 +23,9 @@ _CHILDREN: Final[Mapping[str, Callable[[ClassifiedTurn], list[Row]]]] = {
     "steps": step_rows,
     "tool_calls": tool_call_rows,
 }
-_NOT_FROM_FACTS: Final = {"last_segment", "updated_at", "received_at", "cost_usd", "cost_source"}
+_NOT_FROM_FACTS: Final = {"last_segment", "updated_at", "received_at", "cost_usd", "cost_source", "price_list"}
+_NOT_OF_OLD: Final = {"step_output_tokens", "step_output_cap", "step_cut"}
+"""Columns that files of an older turnout do not have."""
 _EXAMPLES: Final = 3
 
 
@@ -127,7 +129,8 @@ def _made_again(row: Mapping[str, Any]) -> ClassifiedTurn:
 def _compare(row: Mapping[str, Any], made: Row, found: _Found) -> None:
     again = pl.DataFrame([made], schema=dict(TABLES["turns"]), orient="row").row(0, named=True)
     again["flags"] = [*with_flags(again["flags"], {Flag(flag) for flag in row["flags"]} & RELATION_FLAGS)]
-    wrong = [name for name in TABLES["turns"] if name not in _NOT_FROM_FACTS and again[name] != row[name]]
+    told = {name for name in TABLES["turns"] if row[name] is not None or name not in _NOT_OF_OLD} - _NOT_FROM_FACTS
+    wrong = [name for name in TABLES["turns"] if name in told and again[name] != row[name]]
     if wrong:
         found.note("a turn says something else than its facts", _RECLASSIFY, [f"{row['turn_id']}: {', '.join(wrong)}"])
 

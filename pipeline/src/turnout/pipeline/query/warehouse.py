@@ -124,6 +124,10 @@ class Warehouse:
             paths[WHOLE] = self._paths("turns", files["turns"])
         return self._engine.frame(whole.text, {**parameters, **whole.parameters}, paths)
 
+    def most_turns(self, filters: Filters | None = None) -> int:
+        """How many turns the filters let through at most, without reading any."""
+        return sum(file.rows for file in _within(self._snapshot, filters or Filters()))
+
     def cube_for(
         self, view: str, columns: Collection[str], filters: Filters
     ) -> tuple[Cube | None, Mapping[DataFile, str]]:

@@ -17,3 +17,13 @@ create macro wilson_low(k, n) as
 
 create macro wilson_high(k, n) as
     case when n > 0 then least(1.0, greatest(k / n, wilson_centre(k, n) + wilson_half(k, n))) end;
+
+-- A number above zero rounded up to so many significant digits; 0 digits leave it as it is. Powers of ten above zero are whole, so that
+-- what has so many digits stays what it is, to the last bit.
+create macro rounded_up(value, digits) as
+    case
+        when digits = 0 or value is null or value <= 0 then cast(value as double)
+        when digits - 1 - floor(log10(value)) >= 0
+            then ceil(value * pow(10.0, digits - 1 - floor(log10(value))) - 1e-9) / pow(10.0, digits - 1 - floor(log10(value)))
+        else ceil(value / pow(10.0, floor(log10(value)) - digits + 1) - 1e-9) * pow(10.0, floor(log10(value)) - digits + 1)
+    end;

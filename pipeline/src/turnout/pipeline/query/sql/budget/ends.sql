@@ -1,29 +1,33 @@
 -- How many turns ended in each way, by what they had spent of one kind of budget.
---   $limit  steps, tool_calls, total_tokens, seconds or cost_usd
---   $kind   the budget kind of that limit in a verdict: steps, tool_calls, tokens, time or cost
+--   $limit   steps, tool_calls, step_output_tokens, total_tokens, seconds or cost_usd
+--   $kind    the budget kind of that limit in a verdict: steps, tool_calls, tokens, time or cost
+--   $digits  amounts are rounded up to so many significant digits, 0 for none: of very many turns few are the same to the last digit
 -- `cut` is the only end that says nothing of how the turn would have ended. `spent` is null where it was not recorded.
 select
-    cast(
+    rounded_up(
         case $limit
             when 'steps' then steps_charged
             when 'tool_calls' then tool_calls
+            when 'step_output_tokens' then step_output_tokens
             when 'total_tokens' then input_tokens + output_tokens
             when 'seconds' then duration_s
             when 'cost_usd' then cost_usd
-        end as double
+        end,
+        $digits
     ) as spent,
     case
-        when outcome = 'budget' and budget_kind = $kind then 'cut'
+        when (outcome = 'budget' and budget_kind = $kind) or ($limit = 'step_output_tokens' and step_cut) then 'cut'
         when outcome in ('completed', 'yielded') then 'finished'
         when outcome in ('refused', 'error', 'stopped', 'interrupted') then outcome
         else 'other'
     end as ended,
-    count(*) as turns,
+    counted(n) as turns,
     max(
         cast(
             case $limit
                 when 'steps' then limit_steps
                 when 'tool_calls' then limit_tool_calls
+                when 'step_output_tokens' then step_output_cap
                 when 'total_tokens' then limit_total_tokens
                 when 'seconds' then limit_seconds
                 when 'cost_usd' then limit_cost_usd

@@ -1,31 +1,33 @@
 -- What turns spent on the way, summed over the pieces between the edges of one kind of budget.
---   $limit  steps, tool_calls, total_tokens, seconds or cost_usd
+--   $limit  steps, tool_calls, step_output_tokens, total_tokens, seconds or cost_usd
+--   $every  of so many turns one is looked at
 --   $edges  ascending; piece i holds the steps by whose end a turn had spent more than edge i - 1 and at most edge i
--- A step is charged when it has a finish reason; its time runs to the next step, or to the end of the turn.
+-- A step is charged when it has a finish reason; its time runs to the next of them, or to its own end.
 with turns_counted as (
-    select turn_id, ended_at
+    select turn_id
     from counted_turns
-    where case $limit when 'steps' then steps_charged is not null else true end
+    where hash(turn_id) % $every = 0
 ),
 charged as (
     select
         s.turn_id,
         s.step,
-        any_value(t.ended_at) as turn_ended_at,
         min(s.started_at) as started_at,
+        max(s.ended_at) as ended_at,
+        max(s.output_tokens) as output_tokens,
         sum(s.tool_calls) as tool_calls,
         sum(s.input_tokens + s.output_tokens) as tokens,
         sum(s.cost_usd) as cost_usd
     from steps as s
     inner join turns_counted as t on t.turn_id = s.turn_id
-    where coalesce(s.finish_reason, s.raw_finish_reason) is not null
+    where coalesce(s.finish_reason, s.raw_finish_reason) is not null and hash(s.turn_id) % $every = 0
     group by s.turn_id, s.step
 ),
 timed as (
     select
         *,
         row_number() over in_turn as position,
-        epoch(coalesce(lead(started_at) over in_turn, turn_ended_at) - started_at) as seconds
+        epoch(coalesce(lead(started_at) over in_turn, ended_at) - started_at) as seconds
     from charged
     window in_turn as (partition by turn_id order by step)
 ),
@@ -36,6 +38,7 @@ reached as (
             case $limit
                 when 'steps' then position
                 when 'tool_calls' then sum(tool_calls) over so_far
+                when 'step_output_tokens' then max(output_tokens) over so_far
                 when 'total_tokens' then sum(tokens) over so_far
                 when 'seconds' then sum(seconds) over so_far
                 when 'cost_usd' then sum(cost_usd) over so_far

@@ -2,7 +2,7 @@
 --   $by  the name of one column
 select
     cast(columns(lambda name: name in $by) as varchar) as stratum,
-    limit_steps,
+    cast(limit_steps as double) as recorded_limit,
     cast(steps_charged as double) as spent,
     case
         when outcome = 'budget' and budget_kind = 'steps' then 'cut'
