@@ -447,6 +447,24 @@ def test_a_spent_goal_is_a_budget(lines: Lines) -> None:
     assert turn.stop_requests == ()
 
 
+@pytest.mark.parametrize("folder", ["2026/01/05", "2026/01/04", ""])
+def test_a_spawned_thread_finds_the_turn_that_started_it(lines: Lines, folder: str) -> None:
+    """The turn of the parent's own rollout that ran when the thread was made, in the same folder or on another day."""
+    parent, child = timed_id(1, 1), timed_id(31, 2)
+    first, second = timed_id(2, 3), timed_id(30, 4)
+    lines(
+        f"{folder or '.'}/rollout-x-{parent}.jsonl",
+        meta(1, parent),
+        *task(2, first, 5),
+        event("task_started", 30, turn_id=second),
+        tokens(40, 9, 4),
+    )
+    spawned = {"subagent": {"thread_spawn": {"parent_thread_id": parent}}}
+    name = f"{'2026/01/05' if folder else '.'}/rollout-y-{child}.jsonl"
+    (turn,) = turns(lines(name, meta(31, child, source=spawned), *task(32, timed_id(32, 5), 3)))
+    assert turn.parent_turn_id == f"codex:{parent}:{second}"
+
+
 def test_a_damaged_line_names_the_running_turn(lines: Lines) -> None:
     """The rest of the file is read."""
     path = lines("rollout.jsonl", META, BEGIN, "{cut", event("task_complete", last_agent_message="x"))

@@ -5,105 +5,39 @@ from a new request. ``task_complete`` is no success by itself: it may carry an e
 may open with the history of the thread that it came from, copied: those turns belong to that thread's own rollout and are left out.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache, partial
+from pathlib import Path
 
 from turnout.outcomes.facts import (
     AttemptEnd,
     Claim,
     Instant,
     Layer,
-    Output,
     Requester,
-    Step,
     StopMode,
     StopRecord,
-    ToolCall,
     ToolStatus,
     TurnFacts,
     Usage,
 )
-from turnout.pipeline.importers import chat, codex_calls, codex_events, fields
-from turnout.pipeline.importers.base import Damaged, Imported, Record, Skipped, Source
+from turnout.pipeline.importers import codex_calls, codex_events, fields
+from turnout.pipeline.importers.base import Damaged, Imported, Record, Skipped, Source, read_records
+from turnout.pipeline.importers.codex_drafts import Draft, Request, code_of, failure
 from turnout.pipeline.importers.codex_events import Event, event_of, is_log
-from turnout.pipeline.importers.codex_session import Session
+from turnout.pipeline.importers.codex_session import Session, rollout_of
 
-KIND = "codex"
 _WORDS = frozenset({"agent_message", "agent_message_delta", "agent_reasoning", "agent_reasoning_delta", "reasoning"})
-_OVERFLOW = "context_window_exceeded"
 _SPENT = frozenset({"budget_limited", "budgetLimited"})
-
-
-@dataclass(slots=True)
-class Request:
-    """One model request as its parts come in."""
-
-    started_at: Instant | None = None
-    ended_at: Instant | None = None
-    said: int = 0
-    answered: int = 0
-    usage: Usage | None = None
-    retries: list[AttemptEnd] = field(default_factory=list[AttemptEnd])
-    calls: dict[str, ToolCall] = field(default_factory=dict[str, ToolCall])
-
-    @property
-    def has_results(self) -> bool:
-        """Whether a tool that it called has finished."""
-        return any(call.ended_at is not None or call.status is ToolStatus.OK for call in self.calls.values())
-
-
-@dataclass(slots=True)
-class Draft:
-    """A turn as its events come in."""
-
-    session: Session
-    key: str
-    by_task: bool
-    started_at: Instant | None
-    copied: bool = False
-    requests: list[Request] = field(default_factory=list[Request])
-    owners: dict[str, Request] = field(default_factory=dict[str, Request])
-    last_seen_at: Instant | None = None
-    error: Event | None = None
-    message: str | None = None
-    claim: Claim | None = None
-    stop: StopRecord | None = None
-    open: bool | None = None
-
-    @property
-    def turn_id(self) -> str:
-        """Name the turn by its session and the id of its task."""
-        return f"{KIND}:{self.session.id}:{self.key}"
-
-    def facts(self) -> TurnFacts:
-        """Close the draft."""
-        session = self.session
-        claim = self.claim
-        if claim is None and self.error is not None:
-            claim = _failure(self.error.body, "error", self.error.at)
-        return TurnFacts(
-            turn_id=self.turn_id,
-            parent_turn_id=None if session.parent is None else f"{KIND}:{session.parent}",
-            conversation_id=session.conversation,
-            agent=KIND,
-            agent_version=session.version,
-            source=KIND,
-            attended=session.attended,
-            started_at=self.started_at,
-            ended_at=self.last_seen_at if self.claim is not None else None,
-            last_seen_at=self.last_seen_at,
-            open=self.open,
-            steps=tuple(_step(request, index, session) for index, request in enumerate(self.requests, 1)),
-            stop_requests=() if self.stop is None else (self.stop,),
-            claims=() if claim is None else (claim,),
-        )
 
 
 class Log:
     """The turns of one file."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, parent_turn: Callable[[Session], str | None]) -> None:
         self._source = source
+        self._parent_turn = parent_turn
         self._session = Session()
         self._drafts: list[Draft] = []
         self._draft: Draft | None = None
@@ -132,6 +66,7 @@ class Log:
         match event.type:
             case codex_events.SESSION:
                 self._session.learn(event.body, of_session=True)
+                self._session.parent_turn = self._session.parent_turn or self._parent_turn(self._session)
             case codex_events.CONTEXT:
                 self._session.learn(event.body, of_session=False)
             case "task_started":
@@ -165,7 +100,7 @@ class Log:
             case "error":
                 draft.error = event
             case "stream_error":
-                self._retries.append(AttemptEnd(reason=_code(event.body), at=event.at))
+                self._retries.append(AttemptEnd(reason=code_of(event.body), at=event.at))
             case "token_count":
                 self._count(draft, event)
             case codex_events.INTERRUPT:
@@ -238,59 +173,16 @@ def _settle(draft: Draft, event: Event) -> None:
         owner.calls[call_id] = waiting if codex_calls.is_question(event) else codex_calls.ended(call, event)
 
 
-def _step(request: Request, index: int, session: Session) -> Step:
-    return Step(
-        index=index,
-        provider="ollama" if session.provider == "oss" else session.provider,
-        model=session.model,
-        started_at=request.started_at,
-        ended_at=request.ended_at,
-        usage=request.usage,
-        output=_output(request),
-        attempts=len(request.retries) + 1 if request.retries else None,
-        attempt_ends=tuple(request.retries),
-        tool_calls=tuple(request.calls.values()),
-    )
-
-
-def _output(request: Request) -> Output | None:
-    """Count what was said once: a message stands in a rollout as an event and as an item of the answer."""
-    size = max(request.said, request.answered)
-    parts = (size > 0) + len(request.calls)
-    return Output(text_chars=size, parts=parts) if parts else None
-
-
 def _completion(draft: Draft, event: Event) -> Claim:
     """Read the end of a task; without a last message and without an error it says nothing of how the turn ended."""
     error = event.body.get("error")
     if error:
         body = error if isinstance(error, Mapping) else {"message": error}
-        return _failure(body, event.type, event.at)
+        return failure(body, event.type, event.at)
     if draft.error is not None:
-        return _failure(draft.error.body, event.type, event.at)
+        return failure(draft.error.body, event.type, event.at)
     done = fields.text(event.body, "last_agent_message") is not None
     return Claim(by=Layer.RUNTIME, reason="completed" if done else None, status=event.type, at=event.at)
-
-
-def _failure(body: Mapping[str, object], status: str, at: Instant | None) -> Claim:
-    code, words = _code(body), fields.text(body, "message")
-    quota = chat.quota_error((code or "").replace("_", " ")) or chat.quota_error(words)
-    return Claim(
-        by=Layer.RUNTIME,
-        reason="prompt_too_long" if code == _OVERFLOW else "error",
-        status=status,
-        at=at,
-        error_type=quota or code or chat.error_of_status(chat.status_in(words)),
-        message=words,
-    )
-
-
-def _code(body: Mapping[str, object]) -> str | None:
-    """Read the error code: a word, or an object with the word as its one key."""
-    info = body.get("codex_error_info") or body.get("codexErrorInfo")
-    if isinstance(info, Mapping):
-        return next((key for key in info if isinstance(key, str)), None)
-    return fields.text(info)
 
 
 def _usage(last: Mapping[str, object]) -> Usage:
@@ -305,7 +197,10 @@ def _usage(last: Mapping[str, object]) -> Usage:
 
 def parse(source: Source, records: Iterable[Record | Damaged]) -> Iterator[Imported]:
     """Read the lines of one file into turns."""
-    log = Log(source)
+    return _parsed(Log(source, partial(parent_turn, Path(source.path))), source, records)
+
+
+def _parsed(log: Log, source: Source, records: Iterable[Record | Damaged]) -> Iterator[Imported]:
     for record in records:
         if isinstance(record, Damaged):
             yield replace(record, turn_id=log.current())
@@ -316,6 +211,30 @@ def parse(source: Source, records: Iterable[Record | Damaged]) -> Iterator[Impor
     if log.copied:
         yield Skipped(path=source.path, why="turns of another thread, copied into the rollout of a fork")
     yield from log.turns()
+
+
+def parent_turn(path: Path, session: Session) -> str | None:
+    """Find, in the rollout of the thread that started a sub-agent, the turn that ran when the sub-agent was made."""
+    made = session.created
+    beside = None if session.parent is None else rollout_of(session.parent, path)
+    if beside is None or made is None or beside == path:
+        return None
+    stat = beside.stat()
+    spans = _spans(beside, stat.st_mtime_ns, stat.st_size)
+    return next((name for start, end, name in reversed(spans) if start <= made <= end), None)
+
+
+@lru_cache(maxsize=32)
+def _spans(path: Path, changed: int, size: int) -> tuple[tuple[Instant, Instant, str], ...]:
+    """When the turns of a rollout ran."""
+    del changed, size  # part of the key, so that a rollout that grew is read again
+    source = Source(path=str(path))
+    items = _parsed(Log(source, lambda _session: None), source, read_records(path))
+    return tuple(
+        (turn.started_at, turn.last_seen_at, turn.turn_id)
+        for turn in items
+        if isinstance(turn, TurnFacts) and turn.started_at is not None and turn.last_seen_at is not None
+    )
 
 
 def recognise(sample: Sequence[Mapping[str, object]], name: str) -> bool:

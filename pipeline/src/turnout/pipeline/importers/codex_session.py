@@ -4,8 +4,10 @@ A fork, and a sub-agent, write the history of their parent into their own rollou
 as they were, and those of version 7 hold the instant at which they were made: a turn that is older than its session is a copy.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from uuid import UUID
 
 from turnout.outcomes.facts import Instant
@@ -18,6 +20,8 @@ _BITS_AFTER_THE_TIME = 80
 _NANOS_PER_MILLI = 1_000_000
 # How long a copy may take; where ids hold no instant, what was written sooner after the start is part of it.
 _COPYING = 1_000_000_000
+_NAME = re.compile(r"[\w-]+")
+_DATE_FOLDERS = 3
 
 
 @dataclass(slots=True)
@@ -28,6 +32,8 @@ class Session:
         id: the thread that the log is of.
         conversation: the thread that a person talks to; a sub-agent's is its parent's.
         copied: a copied history has begun.
+        parent: the thread that started this one as its sub-agent.
+        parent_turn: which of its turns did, as far as that is known.
     """
 
     id: str | None = None
@@ -39,6 +45,7 @@ class Session:
     version: str | None = None
     attended: bool | None = None
     parent: str | None = None
+    parent_turn: str | None = None
 
     def learn(self, body: Mapping[str, object], *, of_session: bool) -> None:
         """Take what one line adds; after the first one, a line about another thread opens a copied history."""
@@ -78,3 +85,13 @@ def _instant_of(name: str | None) -> Instant | None:
     except ValueError:
         return None
     return (made.int >> _BITS_AFTER_THE_TIME) * _NANOS_PER_MILLI if made.version == _TIMED_VERSION else None
+
+
+def rollout_of(thread: str, near: Path) -> Path | None:
+    """Find the rollout of a thread near another one: in its folder, or in the tree of years, months and days that it lies in."""
+    if not _NAME.fullmatch(thread):
+        return None
+    pattern = f"rollout-*{thread}.jsonl*"
+    found = next(near.parent.glob(pattern), None)
+    dated = len(near.parents) > _DATE_FOLDERS and all(part.name.isdecimal() for part in near.parents[:_DATE_FOLDERS])
+    return found or (next(near.parents[_DATE_FOLDERS].glob(f"*/*/*/{pattern}"), None) if dated else None)
