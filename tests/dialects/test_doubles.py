@@ -166,3 +166,12 @@ def test_a_client_says_how_often_it_sent_a_request() -> None:
     tape = Tape("sdk")
     request(tape, None, (1, 3), {**finished("stop"), "http.request.resend_count": 2}, "sdk")
     assert tell(turns_from(tape.records).turns) == "?\n  1 m stop 120/30 attempts 3"
+
+
+def test_a_failure_that_only_the_second_telling_has_is_the_requests() -> None:
+    """A stream that broke off: the one knows the response's id, the other that it failed."""
+    tape = Tape("framework")
+    head = tape.span("invoke_agent bot", 0, 9, AGENT)
+    request(tape, head, (1, 3), {"gen_ai.response.id": "r1", **used(1)}, "instrumentation")
+    request(tape, head, (1.1, 2.9), {"gen_ai.response.id": "r1"}, "sdk", raised=("APIError", "broken off"))
+    assert tell(turns_from(tape.records).turns) == "bot\n  1 m 120/1 error APIError None"

@@ -199,9 +199,9 @@ def _retold(last: Node, told: Step, inner: list[Node]) -> Step:
     """A request with what other libraries say of it, or of its attempts: those follow each other, the last one tells its end."""
     *earlier, ending = _after_each_other(sorted(inner, key=_by_time))
     step = told
-    answered = last.reading.answered is True and not _failed(last)
+    ended = told.finish_reason is not None or told.raw_finish_reason is not None
     for node in ending:
-        step = _filled(step, node.reading.step or Step(), answered=answered)
+        step = _filled(step, node.reading.step or Step(), ended=ended)
         last.reading.asked = last.reading.asked or node.reading.asked
         last.reading.answered = last.reading.answered or node.reading.answered
     ends = tuple(_attempt_end(nodes[0]) for nodes in earlier if _failed(nodes[0]))
@@ -238,9 +238,9 @@ _TOLD = (
 _COUNTS = tuple(item.name for item in fields(Usage))
 
 
-def _filled(step: Step, other: Step, *, answered: bool) -> Step:
-    """The step, with what only the other one records, or says more of; what was answered did not fail."""
-    names = _TOLD if answered else (*_TOLD, "aborted", "error")
+def _filled(step: Step, other: Step, *, ended: bool) -> Step:
+    """The step, with what only the other one records, or says more of; what came to its end did not fail."""
+    names = _TOLD if ended else (*_TOLD, "aborted", "error")
     missing = {name: getattr(other, name) for name in names if getattr(step, name) is None}
     step = replace(step, **missing)
     if step.usage and other.usage and step.cache_in_input == other.cache_in_input:

@@ -11,7 +11,7 @@
 | output cap | ``gen_ai.request.max_tokens`` | 1.27 | |
 | finish reason | ``gen_ai.response.finish_reasons`` | 1.27 | array, text, or a JSON or Python array in text, enums by their text; no vocabulary; not the provider's own word |
 | finish reason | ``anthropic.message.stop_reason`` | Anthropic's client 2 | the only place on its spans |
-| finish reason, else | ``finish_reason`` in ``gen_ai.output.messages`` or in the event ``gen_ai.choice`` | 1.36 | the messages may also stand in the event ``gen_ai.client.inference.operation.details`` |
+| finish reason, else | ``finish_reason`` in ``gen_ai.output.messages`` or in the event ``gen_ai.choice`` | 1.36, 1.28 | the messages may also stand in the event ``gen_ai.client.inference.operation.details``, the choice as JSON in ``gen_ai.event.content``; both events may be log records (`genai_logs`) |
 | usage | ``gen_ai.usage.input_tokens``, ``.output_tokens`` (else ``prompt``, ``completion``) | 1.27 | cache and reasoning are inside; several names for one count stand side by side |
 | cache | ``gen_ai.usage.cache_read.input_tokens``, ``.cache_creation`` (0.1: ``.cache_write``) | 1.38 | |
 | reasoning | ``gen_ai.usage.reasoning.output_tokens``, ``.reasoning_tokens``, ``.details.reasoning_tokens`` | 0.1 | |
@@ -22,11 +22,11 @@
 | failure | event ``exception``, else ``error.type``, else status | | a turn that was cut, filtered or cancelled often ends UNSET or OK |
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from turnout.outcomes.facts import Claim, Layer, Step, ToolCall, ToolStatus
 from turnout.pipeline.dialects import errors, values
-from turnout.pipeline.dialects.messages import Reply, reply_of
+from turnout.pipeline.dialects.messages import Reply, reply_of, reply_of_choice
 from turnout.pipeline.dialects.reading import ANYONE, Reading, Role
 from turnout.pipeline.telemetry import Attributes, Span
 
@@ -239,12 +239,16 @@ def tool_status(failure: errors.Failure | None, status: str | None = None) -> To
 
 def _chosen(span: Span) -> str | None:
     """The finish reason of the event ``gen_ai.choice``; the last one says how it ended."""
-    reasons = [
-        found
-        for event in span.events
-        if event.name == "gen_ai.choice" and (found := values.finish_reason(event.attributes, "finish_reason"))
-    ]
+    reasons = [found for choice in _choices(span) if (found := values.finish_reason(choice, "finish_reason"))]
     return reasons[-1] if reasons else None
+
+
+def _choices(span: Span) -> Iterator[Attributes]:
+    """The events ``gen_ai.choice``; some emitters have the whole choice as JSON in one attribute."""
+    for event in span.events:
+        if event.name == "gen_ai.choice":
+            content = event.attributes.get("gen_ai.event.content")
+            yield event.attributes if content is None else {**values.mapping(content), **event.attributes}
 
 
 def _reply(span: Span) -> Reply | None:
@@ -256,7 +260,10 @@ def _reply(span: Span) -> Reply | None:
         for event in span.events
         if "gen_ai.output.messages" in event.attributes
     ]
-    return reply_of(details[-1]) if details else None
+    if details:
+        return reply_of(details[-1])
+    replies = [reply for choice in _choices(span) if (reply := reply_of_choice(choice)) is not None]
+    return replies[-1] if replies else None
 
 
 def runtime_claim(reason: str, span: Span) -> Claim:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from turnout.outcomes.facts import Output, Refusal, ToolCall
-from turnout.pipeline.dialects.values import document, finish_reason, items, text
+from turnout.pipeline.dialects.values import document, finish_reason, items, mapping, text
 from turnout.pipeline.telemetry import Value
 
 _HIDDEN = frozenset({"thinking", "reasoning", "redacted_thinking", "tool_call_response", "tool_result"})
@@ -38,6 +38,23 @@ def reply_of(value: Value) -> Reply | None:
         calls=tuple(_call(part) for part in parts if part.get("type") in _CALLS),
         output=_output(parts),
         refusal=Refusal() if any(part.get("type") == "refusal" for part in parts) else None,
+    )
+
+
+def reply_of_choice(choice: Mapping[str, Value]) -> Reply | None:
+    """Read one choice of a response, as the event of it has it; ``None`` where there is no message in it."""
+    message = document(choice.get("message"))
+    held = message if isinstance(message, dict) else {}
+    asked = [*items(held.get("tool_calls")), *items(choice.get("tool_calls"))]
+    calls = [{**call, **mapping(call.get("function"))} for call in asked if isinstance(call, dict)]
+    if not isinstance(message, dict) and not calls:
+        return None
+    content = held.get("content")
+    return Reply(
+        finish_reason=finish_reason(choice, "finish_reason"),
+        calls=tuple(_call(call) for call in calls),
+        output=_output([*_parts(held), *({**call, "type": "tool_call"} for call in calls)]) if content else None,
+        refusal=Refusal() if text(held, "refusal") else None,
     )
 
 

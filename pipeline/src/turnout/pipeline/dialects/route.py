@@ -12,6 +12,7 @@ from turnout.pipeline.dialects import (
     frameworks,
     gemini_cli,
     genai,
+    genai_logs,
     langsmith,
     openinference,
     openllmetry,
@@ -68,9 +69,11 @@ def turns_from(records: Iterable[Record]) -> Normalised:
     held = tuple(records)
     spans = distinct(record for record in held if isinstance(record, Span))
     logs = distinct_logs(record for record in held if isinstance(record, LogRecord))
-    tree = Tree(spans)
-    found = _sorted_out(spans, logs, tree)
-    plan = Plan(found.nodes, tree)
+    told_by_logs = genai_logs.attached(spans, (log for log in logs if _is_genai(log)))
+    tree = Tree([*told_by_logs.spans, *(node.span for node in told_by_logs.within)])
+    found = _sorted_out(told_by_logs.spans, logs, tree)
+    plan = Plan([*found.nodes, *told_by_logs.within], tree)
+    genai_logs.add(plan, told_by_logs.alone)
     claude_code.add(plan, found.claude_logs)
     codex.add(plan, found.codex_logs, found.codex_spans)
     gemini_cli.add(plan, found.gemini_logs)
@@ -108,8 +111,16 @@ def _sort_log(log: LogRecord, found: _Sorted) -> None:
         found.codex_logs.append(log)
     elif gemini_cli.speaks(log.scope.name):
         found.gemini_logs.append(log)
-    else:
+    elif not genai_logs.speaks(log):
         found.unknown[log.scope.name or "(no scope)"] += 1
+
+
+def _is_genai(log: LogRecord) -> bool:
+    """Whether a log record is an event of the conventions, and of no dialect that tells more by its own."""
+    other = (
+        own.speaks(log) or claude_code.speaks(log.scope.name) or codex.speaks(log) or gemini_cli.speaks(log.scope.name)
+    )
+    return genai_logs.speaks(log) and not other
 
 
 def _reading(span: Span, tree: Tree) -> Reading | None:
@@ -193,7 +204,9 @@ def is_relevant(record: Record) -> bool:
         return gemini_cli.is_relevant(record)
     if isinstance(record, Span):
         return True
-    return claude_code.speaks(record.scope.name) and claude_code.is_relevant(record)
+    if claude_code.speaks(record.scope.name):
+        return claude_code.is_relevant(record)
+    return genai_logs.speaks(record) and genai_logs.is_relevant(record)
 
 
 def unrecognised_scope(record: Record) -> str | None:
@@ -203,5 +216,6 @@ def unrecognised_scope(record: Record) -> str | None:
         or codex.speaks(record)
         or gemini_cli.speaks(record.scope.name)
         or claude_code.speaks(record.scope.name)
+        or (isinstance(record, LogRecord) and genai_logs.speaks(record))
     )
     return None if known or is_relevant(record) else record.scope.name or "(no scope)"
