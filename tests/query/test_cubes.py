@@ -8,6 +8,7 @@ import pytest
 import sqlglot
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from polars.testing import assert_frame_equal
 from sqlglot import exp
 
 from turnout.outcomes.verdict import Outcome
@@ -18,6 +19,7 @@ from turnout.pipeline.lake.cubing import Cubing
 from turnout.pipeline.query import METRICS, Filters, Metric, Warehouse, run
 from turnout.pipeline.query.conditions import ALWAYS
 from turnout.pipeline.schema import TABLES
+from turnout.pipeline.spending import spending
 from turnout.pipeline.testing import EXAMPLE, HOUR, NOON, Sketch, stored
 
 DAY = datetime(2026, 1, 5, tzinfo=UTC)
@@ -148,3 +150,18 @@ def test_a_cube_is_the_same_from_the_rows_and_from_the_cube_that_holds_it(
     source = source_of(cube, CUBES)
     if source is not None:
         assert sorted(map(repr, cube.together([source.rows(rows)]).rows())) == sorted(map(repr, cube.rows(rows).rows()))
+
+
+@pytest.mark.parametrize("by", [(), ("model",), ("agent", "day"), ("service", "agent_version"), ("provider",)])
+@pytest.mark.parametrize("filters", [Filters(), Filters(attended=True, outcome=("completed", "budget"))])
+def test_spending_is_the_same_from_cubes_and_from_rows(
+    both: tuple[Warehouse, Warehouse], by: tuple[str, ...], filters: Filters
+) -> None:
+    """Turns, prices and tokens of each group; a sum of fractions to the last digits."""
+    cubed, raw = both
+    ours, theirs = (
+        spending(one, by, filters).sort(*by, nulls_last=True) if by else spending(one, by, filters) for one in both
+    )
+    assert cubed.cube_for("counted_turns", {"cost_usd", "outcome", *by}, filters)[0] is not None
+    assert raw.cube_for("counted_turns", {"cost_usd", "outcome", *by}, filters)[0] is None
+    assert_frame_equal(ours, theirs, rel_tol=1e-12)

@@ -11,7 +11,7 @@ _DAYS = click.IntRange(1)
 
 @click.group()
 def command() -> None:
-    """Look after the lake: status, compact, retain, forget, reclassify, verify."""
+    """Look after the lake: status, compact, retain, forget, reclassify, reprice, verify."""
 
 
 @command.command()
@@ -99,6 +99,21 @@ def reclassify(*, lake: str) -> None:
     from turnout.pipeline.lake import Lake
 
     click.echo(f"decided {Lake.open(lake).reclassify()} turns again")
+
+
+@command.command()
+@options.lake
+def reprice(*, lake: str) -> None:
+    """Work out costs again by the installed price list (genai-prices), each call at the time it was made.
+
+    What a source reported is never touched. A model that the list does not know is counted as unpriced, never as free. Each turn keeps
+    the list that its price is from, and the ledger notes when this was done.
+    """
+    from turnout.pipeline.analysis.price import PRICE_LIST
+    from turnout.pipeline.lake import Lake
+
+    done = Lake.open(lake).reprice()
+    click.echo(f"{PRICE_LIST}: {done.changed} turns have another price; {done.unpriced} have none")
 
 
 @command.command()

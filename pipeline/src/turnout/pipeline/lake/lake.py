@@ -16,8 +16,9 @@ import polars as pl
 import structlog
 
 from turnout.outcomes.facts import Instant, TurnFacts
+from turnout.pipeline.analysis.price import PRICE_LIST
 from turnout.pipeline.cubes import Cube
-from turnout.pipeline.lake import upkeep
+from turnout.pipeline.lake import repricing, upkeep
 from turnout.pipeline.lake.compaction import COLD, HOT, Target, places_of
 from turnout.pipeline.lake.cubing import CubeFiles, Cubing
 from turnout.pipeline.lake.delta import Table
@@ -27,6 +28,7 @@ from turnout.pipeline.lake.index import IdIndex
 from turnout.pipeline.lake.object_store import store_at
 from turnout.pipeline.lake.parquet import Namer
 from turnout.pipeline.lake.reading import Reader
+from turnout.pipeline.lake.repricing import Repriced
 from turnout.pipeline.lake.store import Store
 from turnout.pipeline.lake.sweep import GRACE, Swept, sweep
 from turnout.pipeline.lake.tables import append
@@ -227,6 +229,19 @@ class Lake:
             total += decided
         return total
 
+    def reprice(self) -> Repriced:
+        """Ask today's price list for the cost of every turn whose source did not report it; noted in the ledger.
+
+        Raises:
+            LakeError: when the lake cannot be written.
+        """
+        total = Repriced()
+        for place in self._alone(lambda writer: repricing.due(writer.tables)):
+            total += self._alone(partial(_reprice, place=place))
+        found: dict[str, object] = {"changed": total.changed, "unpriced": total.unpriced}
+        self.record([Entry("reprice", PRICE_LIST, found)])
+        return total
+
     def verify(self) -> Iterator[Problem]:
         """Count everything again and give what does not add up; reads the whole lake, one group of files at a time."""
         return verify(self._store)
@@ -285,3 +300,7 @@ class Lake:
         if self._writer is None:
             self._writer = Writer(self._store, self._namer, self._reached, self._cubing)
         return self._writer
+
+
+def _reprice(writer: Writer, place: Place) -> Repriced:
+    return repricing.reprice(writer.tables, place)

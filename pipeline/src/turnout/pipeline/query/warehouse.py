@@ -134,7 +134,7 @@ class Warehouse:
         """The first cube that knows these columns and stands for some of the files, and where its own files are."""
         asked = {*columns, *columns_of(view, filters)}
         for cube in CUBES:
-            if cube.view == view and asked <= {*cube.columns, *ALWAYS}:
+            if cube.view == view and asked <= {*cube.columns, *cube.sums, *ALWAYS}:
                 inside = (file for file in self._files(filters)[cube.table] if _inside(file, filters))
                 cubes = self._lake.cubes(cube, inside)
                 if cubes:

@@ -2,14 +2,14 @@
 --   $by  names of columns
 select
     columns(lambda name: name in $by),
-    count(*) as turns,
-    count(cost_usd) as priced,
-    count(*) filter (cost_usd is null and input_tokens is not null) as unpriced,
-    count(*) filter (outcome in ('completed', 'yielded')) as finished,
+    counted(n) as turns,
+    cast(coalesce(sum(priced), 0) as bigint) as priced,
+    cast(coalesce(sum(unpriced), 0) as bigint) as unpriced,
+    counted_if(outcome in ('completed', 'yielded'), n) as finished,
     sum(cost_usd) as cost_usd,
     sum(cost_usd) filter (outcome in ('completed', 'yielded')) as finished_cost_usd,
-    sum(input_tokens) as input_tokens,
-    sum(cache_read_tokens) as cache_read_tokens,
-    sum(output_tokens) as output_tokens
+    cast(sum(input_tokens) as bigint) as input_tokens,
+    cast(sum(cache_read_tokens) as bigint) as cache_read_tokens,
+    cast(sum(output_tokens) as bigint) as output_tokens
 from counted_turns
 group by all
