@@ -156,6 +156,14 @@ def test_bad_values(value: Any, message: str | None) -> None:
         assert str(caught.value) == message
 
 
+def test_numbers_as_other_languages_write_them() -> None:
+    """A whole number with a point is whole, and a layer's status may be a number."""
+    value = b'{"turn_id": "t", "steps": [{"index": 1.0, "usage": {"input_tokens": 2e3}}], "claims": [{"status": 503}]}'
+    assert decode_turn(value).turn == TurnFacts(
+        turn_id="t", steps=(Step(index=1, usage=Usage(input_tokens=2000)),), claims=(Claim(status="503"),)
+    )
+
+
 def test_a_negative_count_is_no_count() -> None:
     """It is kept out and told with its place; whatever may be below zero stays, and so does the rest."""
     value = {

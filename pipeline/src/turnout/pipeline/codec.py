@@ -60,6 +60,8 @@ class _Key:
     name: str
     is_instant: bool = False
     is_count: bool = False
+    is_whole: bool = False
+    is_status: bool = False
     record: type | None = None
     words: tuple[str, ...] = ()
 
@@ -78,7 +80,16 @@ def _keys_of(record: type) -> _Keys:
     found: dict[str, _Key] = {}
     for name, hint in get_type_hints(record).items():
         spelled = next((key for key, field in _SPELLED.items() if field == name), name)
-        found[spelled] = _Key(name, name in INSTANTS, _is_count(name, hint), _record_in(hint), _words_in(hint))
+        parts = get_args(hint)
+        found[spelled] = _Key(
+            name,
+            is_instant=name in INSTANTS,
+            is_count=_is_count(name, hint),
+            is_whole=int in parts and float not in parts,
+            is_status=name == "status" and str in parts,
+            record=_record_in(hint),
+            words=_words_in(hint),
+        )
     return found
 
 
@@ -180,6 +191,10 @@ def _value(part: object, key: _Key, path: str, out: _KeptOut) -> object:
             return [_entry(entry, key.record, f"{path}[{n}]", out) for n, entry in enumerate(part)]
     if key.words and part not in key.words:
         raise FactsError(path, _shown(part), f"one of {', '.join(key.words)}")
+    if key.is_whole and isinstance(part, float) and part.is_integer():
+        part = int(part)  # JSON has one kind of number, and some languages write every one with a point
+    if key.is_status and type(part) is int:
+        return str(part)
     if type(part) is int and not -_MOST <= part <= _MOST:
         raise FactsError(path, _shown(part), "an integer of at most 53 bits")
     return part
