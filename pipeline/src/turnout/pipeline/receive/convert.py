@@ -4,25 +4,23 @@ Exactly once over any crash, for three reasons. A write carries the journal posi
 stored already changes nothing. And what is not yet stored is either behind the position, in the journal, or in the state file.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import structlog
 
 from turnout.outcomes.facts import Instant
-from turnout.outcomes.verdict import Cause
-from turnout.pipeline.assemble import SECOND, Assembler, Given, How, Pace
-from turnout.pipeline.errors import TurnoutError
-from turnout.pipeline.lake import Lake, Position
+from turnout.pipeline.assemble import SECOND, Assembler, Pace
+from turnout.pipeline.lake import Lake
 from turnout.pipeline.otlp import OtlpError, decode_request
 from turnout.pipeline.receive.bodies import Signal
 from turnout.pipeline.receive.counters import Count, Counters, Gauge, seconds
 from turnout.pipeline.receive.deaths import gone
-from turnout.pipeline.receive.journal import Journal, Stored
-from turnout.pipeline.receive.reader import Reader
+from turnout.pipeline.receive.journal import Stored
+from turnout.pipeline.receive.reader import JournalView, Reader
 from turnout.pipeline.receive.state import read_state, write_state
-from turnout.pipeline.rows import ClassifiedTurn
+from turnout.pipeline.receive.storing import Later, Storing, at_once
 from turnout.pipeline.telemetry import Record
 
 _log: structlog.stdlib.BoundLogger = structlog.get_logger("turnout.receive")
@@ -30,11 +28,8 @@ _log: structlog.stdlib.BoundLogger = structlog.get_logger("turnout.receive")
 READ_BYTES = 4 * 1024 * 1024
 """How much of the journal is taken in one go."""
 
-_CLOSED = {
-    How.QUIET: Count.TURNS_QUIET,
-    How.DIED: Count.TURNS_DIED,
-    How.PRESSED: Count.TURNS_PRESSED,
-}
+_MOST_UNWRITTEN = 60_000
+"""Records that are read while a write is under way: what they become is held until the next."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,8 +44,8 @@ class Cadence:
     retry: Instant = SECOND
     """After a write that failed."""
     deaths: Instant = 5 * SECOND
-    state_bytes: int = 64 * 1024 * 1024
-    """How much of the journal is read between two state files."""
+    state_bytes: int = 256 * 1024 * 1024
+    """How much of the journal is read between two state files: what a start after a crash reads again, at the most."""
 
 
 def _nothing(point: str) -> None:
@@ -59,9 +54,9 @@ def _nothing(point: str) -> None:
 
 @dataclass(slots=True, kw_only=True)
 class Converter:
-    """Moves what is in the journal into the lake; `step` does a little of it."""
+    """Moves what is in the journal into the lake; `step` does a little of it. ``later`` says where the lake is written."""
 
-    journal: Journal
+    journal: JournalView
     journal_id: str
     lake: Lake
     counters: Counters
@@ -69,52 +64,70 @@ class Converter:
     pace: Pace = field(default_factory=Pace)
     cadence: Cadence = field(default_factory=Cadence)
     reached: Callable[[str], None] = _nothing
+    later: Later = at_once
     queued: int = 0
     """How many bytes of the journal were not read yet at the last step."""
-    failing: str = ""
-    """Why the lake could not be written, while it cannot be."""
     _assembler: Assembler = field(init=False)
     _reader: Reader = field(init=False)
-    _unwritten: list[Given] = field(default_factory=list[Given])
+    _storing: Storing = field(init=False)
     _wrote_at: Instant = 0
-    _wrote_position: int = 0
     _looked_for_dead_at: Instant = 0
     _since_write: int = 0
     _since_state: int = 0
     _last_received: Instant = 0
 
     @property
+    def failing(self) -> str:
+        """Why the lake could not be written, while it cannot be."""
+        return self._storing.failing
+
+    @property
     def folder(self) -> Path:
         """Where the journal and the state are."""
         return self.journal.folder
 
-    @property
-    def _is_behind(self) -> bool:
-        """Whether the lake does not hold what was assembled."""
-        return bool(self._unwritten or self._assembler.withdrawn)
+    def __post_init__(self) -> None:
+        """Begin with nothing assembled and nothing to write."""
+        self._assembler = Assembler(self.pace)
+        self._reader = Reader(self.journal, 0)
+        self._storing = Storing(
+            lake=self.lake,
+            journal_id=self.journal_id,
+            counters=self.counters,
+            reached=self.reached,
+            later=self.later,
+        )
 
     def resume(self) -> None:
         """Take up where the last run ended; what the lake holds already is only remembered."""
         state = read_state(self.folder)
-        self._assembler = Assembler(self.pace)
         self._assembler.restore(state.groups)
         self._reader = Reader(self.journal, state.position)
-        self._wrote_position = self.lake.position(self.journal_id) or 0
-        while self._reader.position < self._wrote_position and (bodies := self._reader.next(1)):
+        self._storing.position = self.lake.position(self.journal_id) or 0
+        while self._reader.position < self._storing.position and (bodies := self._reader.next(1)):
             self._take(bodies)
+            if self._assembler.records > self.pace.records:
+                self._recall()
+        self._recall()
+
+    def _recall(self) -> None:
+        """Give the turns of what was read again, but those that the lake holds as they are."""
         self._assembler.remember(self.lake.facts(self._assembler.names()))
-        self._unwritten = self._assembler.advance(self._last_received)
+        self._advance(self._last_received)
 
     def step(self) -> bool:
         """Read some, look at what is due, write if it is time; says whether there was anything to read."""
         now = self.clock()
-        bodies = [] if self.failing else self._reader.next(READ_BYTES)
+        self._storing.end()
+        full = self._storing.is_writing and self._since_write > _MOST_UNWRITTEN
+        bodies = [] if self.failing or full else self._reader.next(READ_BYTES)
         self._take(bodies)
         self._look_for_dead(now)
-        if self._is_time(now, idle=not bodies):
-            self._unwritten += self._assembler.advance(now)
+        # While there is more to read it is as late as it was when that was received: what belongs together may still be unread.
+        self._advance(self._last_received if self._is_lagging else now)
+        if self._is_time(now):
             self._write(now)
-            self._keep_state()
+            self._keep_state(now)
         self._measure(now)
         return bool(bodies)
 
@@ -123,7 +136,7 @@ class Converter:
         due = self._assembler.next_due
         fresh = any(group.fresh_at is not None for group in self._assembler.groups())
         overdue = due is not None and due <= self.clock()
-        return not (fresh or overdue or self._is_behind or self._reader.position < self.journal.last)
+        return not (fresh or overdue or self._storing.is_behind or self._is_lagging)
 
     def relieve(self) -> None:
         """Give memory back that is held for comfort only."""
@@ -135,14 +148,16 @@ class Converter:
 
     def finish(self) -> None:
         """Write what is over, and keep the state, so that the next run need not read again; nothing may be appended any more."""
-        now = self.clock()
         # A turn whose end was just seen is not waited for any longer; what is late is put to it after the next start.
-        self._unwritten += self._assembler.advance(now + self.pace.patience)
-        self._write(now)
-        if not self._is_behind:
+        self._flush(self.clock() + self.pace.patience)
+        if not self._storing.is_behind:
             write_state(self.folder, self._reader.position, self._assembler.groups())
             self.journal.seal()
             self.journal.release(self._reader.position)
+
+    @property
+    def _is_lagging(self) -> bool:
+        return self._reader.position < self.journal.last
 
     def _take(self, bodies: Sequence[Stored]) -> None:
         damaged = self._reader.damaged
@@ -183,63 +198,44 @@ class Converter:
         for process in gone(self._assembler.processes()):
             self._assembler.died(process, now)
 
-    def _is_time(self, now: Instant, *, idle: bool) -> bool:
+    def _advance(self, now: Instant) -> None:
+        given = self._assembler.advance(now)
+        withdrawn = self._assembler.withdrawn
+        if given or withdrawn:
+            self._storing.take(given, withdrawn)
+            withdrawn.clear()
+
+    def _is_time(self, now: Instant) -> bool:
         if self.failing:
             return now - self._wrote_at >= self.cadence.retry
         loaded = self._since_write > self.cadence.load
         if now - self._wrote_at < (self.cadence.loaded if loaded else self.cadence.light):
             return False
-        due = self._assembler.next_due
-        return self._is_behind or (due is not None and due <= now) or not idle
+        return self._storing.is_behind or self._is_state_due
 
     def _write(self, now: Instant) -> None:
         self._count_passed_over()
-        if not self._is_behind:
+        if self._storing.begin(self._reader.position):
+            self._wrote_at, self._since_write = now, 0
+            self._storing.end()
+
+    def _flush(self, now: Instant) -> None:
+        """Write all that is over by now, and wait for it."""
+        self._storing.end(wait=True)
+        self._advance(now)
+        self._write(now)
+        self._storing.end(wait=True)
+
+    @property
+    def _is_state_due(self) -> bool:
+        return self._since_state >= self.cadence.state_bytes
+
+    def _keep_state(self, now: Instant) -> None:
+        """Now and then, with nothing left to be written, store the state and let the journal go."""
+        if not self._is_state_due or self.failing:
             return
-        self._wrote_at, self._since_write = now, 0
-        try:
-            self._store(self._unwritten)
-        except (TurnoutError, OSError) as error:
-            if not self.failing:
-                _log.error("lake_not_written", why=str(error))
-            self.failing = str(error)
-            self.counters.add(Count.COMMITS_FAILED)
-            return
-        self.failing = ""
-        self._unwritten = []
-
-    def _store(self, given: Sequence[Given]) -> None:
-        """Write turns. Only a write that stands for new positions carries one, and only at the first try: a position is taken once."""
-        position = self._reader.position
-        fresh = position > self._wrote_position and not self.failing
-        withdrawn, superseded = self._assembler.withdrawn, _superseded(given)
-        self.reached("convert.before_write")
-        written = self.lake.write(
-            [turn for turn in _turns(given) if turn.facts.turn_id not in withdrawn],
-            position=Position(self.journal_id, position) if fresh else None,
-            supersedes=superseded,
-            withdrawn={turn_id: superseded.get(turn_id, digest) for turn_id, digest in withdrawn.items()},
-        )
-        withdrawn.clear()
-        self.reached("convert.after_write")
-        self._wrote_position = max(self._wrote_position, position) if fresh else self._wrote_position
-        self.counters.add(Count.COMMITS)
-        self.counters.add(Count.TURNS_WRITTEN, written.new)
-        self.counters.add(Count.TURNS_REPLACED, written.replaced)
-        for one in given:
-            self._count_turn(one)
-
-    def _count_turn(self, given: Given) -> None:
-        if given.how in _CLOSED:
-            self.counters.add(_CLOSED[given.how])
-        if given.turn.verdict.cause is Cause.UNKNOWN_FINISH_REASON and given.supersedes is None:
-            steps = given.turn.facts.steps
-            reason = (steps[-1].raw_finish_reason or steps[-1].finish_reason or "") if steps else ""
-            self.counters.add(Count.UNKNOWN_FINISH_REASONS, reason=reason)
-
-    def _keep_state(self) -> None:
-        """Now and then, when nothing waits to be written, store the state and let the journal go."""
-        if self._since_state < self.cadence.state_bytes or self._is_behind:
+        self._flush(self._last_received if self._is_lagging else now)
+        if self._storing.is_behind:
             return
         self._since_state = 0
         self.reached("convert.before_state")
@@ -253,24 +249,10 @@ class Converter:
 
     def _measure(self, now: Instant) -> None:
         self.queued = self._reader.remaining()
-        behind = self._reader.position < self.journal.last
         put = self.counters.put
         put(Gauge.QUEUED_BYTES, self.queued)
-        put(Gauge.LAG_SECONDS, max(0.0, seconds(now - self._last_received)) if behind else 0.0)
+        put(Gauge.LAG_SECONDS, max(0.0, seconds(now - self._last_received)) if self._is_lagging else 0.0)
         put(Gauge.JOURNAL_BYTES, self.journal.size)
         put(Gauge.JOURNAL_POSITION, self.journal.last)
-        put(Gauge.LAKE_POSITION, self._wrote_position)
+        put(Gauge.LAKE_POSITION, self._storing.position)
         put(Gauge.RETAINED_RECORDS, self._assembler.records)
-
-
-def _turns(given: Iterable[Given]) -> list[ClassifiedTurn]:
-    """The newest form of each turn."""
-    return list({one.turn.facts.turn_id: one.turn for one in given}.values())
-
-
-def _superseded(given: Iterable[Given]) -> dict[str, str]:
-    """What the lake holds of each turn: what was given before the oldest of these."""
-    found: dict[str, str | None] = {}
-    for one in given:
-        found.setdefault(one.turn.facts.turn_id, one.supersedes)
-    return {turn_id: digest for turn_id, digest in found.items() if digest is not None}

@@ -1,16 +1,49 @@
 """Reads the journal from a position on, in order, as far as it is durable."""
 
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
 
-from turnout.pipeline.receive.journal import Journal, Stored
+from turnout.pipeline.receive.journal import Stored
 from turnout.pipeline.receive.segment import HEADER, Frame, Segment, frames
+
+
+class JournalView(Protocol):
+    """A journal as whoever reads it needs it: the journal itself, or what another process is told of it."""
+
+    @property
+    def folder(self) -> Path:
+        """Where it is."""
+        ...
+
+    @property
+    def last(self) -> int:
+        """The newest durable position."""
+        ...
+
+    @property
+    def size(self) -> int:
+        """How many bytes the segments hold on disk."""
+        ...
+
+    def segments(self) -> list[Segment]:
+        """List the segments as they are durable now, oldest first."""
+        ...
+
+    def release(self, upto: int) -> object:
+        """Let go of the segments of which the lake holds all, positions up to ``upto``."""
+        ...
+
+    def seal(self) -> None:
+        """Close the open segment, so that it too can be released."""
+        ...
 
 
 @dataclass(slots=True)
 class Reader:
     """A place in the journal; ``damaged`` counts the records that were there and could not be read."""
 
-    journal: Journal
+    journal: JournalView
     position: int
     damaged: int = 0
     _segment: int = 0

@@ -1,0 +1,167 @@
+"""What was assembled, on its way into the lake: gathered, written in one go, taken back when that failed.
+
+A write may go on while more is assembled; what was given meanwhile is part of the next one.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import structlog
+
+from turnout.outcomes.verdict import Cause
+from turnout.pipeline.assemble import Given, How
+from turnout.pipeline.errors import TurnoutError
+from turnout.pipeline.lake import Lake, Position, Written
+from turnout.pipeline.receive.counters import Count, Counters
+from turnout.pipeline.rows import ClassifiedTurn
+
+_log: structlog.stdlib.BoundLogger = structlog.get_logger("turnout.receive")
+
+_CLOSED = {
+    How.QUIET: Count.TURNS_QUIET,
+    How.DIED: Count.TURNS_DIED,
+    How.PRESSED: Count.TURNS_PRESSED,
+}
+
+Later: TypeAlias = Callable[[Callable[[], Written]], "Future[Written]"]
+"""Does some work, at once or on another thread."""
+
+
+def at_once(work: Callable[[], Written]) -> "Future[Written]":
+    """Do it before anything else."""
+    done: Future[Written] = Future()
+    try:
+        done.set_result(work())
+    except Exception as error:  # noqa: BLE001 - whoever asks for the result hears of it
+        done.set_exception(error)
+    return done
+
+
+@dataclass(frozen=True, slots=True)
+class _Write:
+    """One write under way; ``position`` is None where it stands for no new one."""
+
+    given: Sequence[Given]
+    withdrawn: Mapping[str, str]
+    position: int | None
+    written: "Future[Written]"
+
+
+@dataclass(slots=True, kw_only=True)
+class Storing:
+    """Turns that the lake does not hold yet; ``position`` is how far of the journal it does."""
+
+    lake: Lake
+    journal_id: str
+    counters: Counters
+    reached: Callable[[str], None]
+    later: Later = at_once
+    position: int = 0
+    failing: str = ""
+    """Why the lake could not be written, while it cannot be."""
+    _waiting: list[Given] = field(default_factory=list[Given])
+    _withdrawn: dict[str, str] = field(default_factory=dict[str, str])
+    _write: _Write | None = None
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether the lake does not hold what was assembled."""
+        return bool(self._waiting or self._withdrawn or self._write)
+
+    @property
+    def is_writing(self) -> bool:
+        """Whether a write is under way."""
+        return self._write is not None
+
+    def take(self, given: Iterable[Given], withdrawn: Mapping[str, str]) -> None:
+        """Add what the assembler gave, and what it took back since."""
+        for one in given:
+            self._waiting.append(one)
+            self._withdrawn.pop(one.turn.facts.turn_id, None)
+        self._withdrawn |= withdrawn
+
+    def begin(self, position: int) -> bool:
+        """Write what waits, which is all of the journal up to a position; says whether there was anything and no other write is under way."""
+        if self._write is not None or not self.is_behind:
+            return False
+        given, withdrawn, self._waiting, self._withdrawn = self._waiting, self._withdrawn, [], {}
+        # Only a write that stands for new positions carries one, and only at the first try: a position is taken once.
+        stands_for = position if position > self.position and not self.failing else None
+        try:
+            written = self.later(lambda: self._store(given, withdrawn, stands_for))
+        except BaseException:
+            self._waiting, self._withdrawn = given, withdrawn
+            raise
+        self._write = _Write(given, withdrawn, stands_for, written)
+        return True
+
+    def end(self, *, wait: bool = False) -> None:
+        """See to the write that is under way, if it is over; with ``wait`` until it is."""
+        write = self._write
+        if write is None or not (wait or write.written.done()):
+            return
+        self._write = None
+        try:
+            done = write.written.result()
+        except (TurnoutError, OSError) as error:
+            self._take_back(write)
+            if not self.failing:
+                _log.error("lake_not_written", why=str(error))
+            self.failing = str(error)
+            self.counters.add(Count.COMMITS_FAILED)
+        except BaseException:
+            self._take_back(write)
+            raise
+        else:
+            self.failing = ""
+            self._count(write, done)
+
+    def _store(self, given: Sequence[Given], withdrawn: Mapping[str, str], position: int | None) -> Written:
+        superseded = _superseded(given)
+        self.reached("convert.before_write")
+        written = self.lake.write(
+            [turn for turn in _turns(given) if turn.facts.turn_id not in withdrawn],
+            position=None if position is None else Position(self.journal_id, position),
+            supersedes=superseded,
+            withdrawn={turn_id: superseded.get(turn_id, digest) for turn_id, digest in withdrawn.items()},
+        )
+        self.reached("convert.after_write")
+        return written
+
+    def _take_back(self, write: _Write) -> None:
+        """As if it had never begun; what was given again since is no longer withdrawn."""
+        fresh = {one.turn.facts.turn_id for one in self._waiting}
+        withdrawn = {turn_id: digest for turn_id, digest in write.withdrawn.items() if turn_id not in fresh}
+        self._withdrawn = withdrawn | self._withdrawn
+        self._waiting = [*write.given, *self._waiting]
+
+    def _count(self, write: _Write, done: Written) -> None:
+        self.position = max(self.position, write.position or 0)
+        self.counters.add(Count.COMMITS)
+        self.counters.add(Count.TURNS_WRITTEN, done.new)
+        self.counters.add(Count.TURNS_REPLACED, done.replaced)
+        for one in write.given:
+            self._count_turn(one)
+
+    def _count_turn(self, given: Given) -> None:
+        if given.how in _CLOSED:
+            self.counters.add(_CLOSED[given.how])
+        if given.turn.verdict.cause is Cause.UNKNOWN_FINISH_REASON and given.supersedes is None:
+            steps = given.turn.facts.steps
+            reason = (steps[-1].raw_finish_reason or steps[-1].finish_reason or "") if steps else ""
+            self.counters.add(Count.UNKNOWN_FINISH_REASONS, reason=reason)
+
+
+def _turns(given: Iterable[Given]) -> list[ClassifiedTurn]:
+    """The newest form of each turn."""
+    return list({one.turn.facts.turn_id: one.turn for one in given}.values())
+
+
+def _superseded(given: Iterable[Given]) -> dict[str, str]:
+    """What the lake holds of each turn: what was given before the oldest of these."""
+    found: dict[str, str | None] = {}
+    for one in given:
+        found.setdefault(one.turn.facts.turn_id, one.supersedes)
+    return {turn_id: digest for turn_id, digest in found.items() if digest is not None}
