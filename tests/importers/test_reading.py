@@ -263,3 +263,36 @@ def test_a_file_of_bytes_is_nobodys(tmp_path: Path) -> None:
     path = tmp_path / "x.bin"
     path.write_bytes(b"{\0" * 100)
     assert detect(path) is None
+
+
+ODD: tuple[object, ...] = (None, 7, -1, True, "", "x", [], {}, [None], [{"type": ["x"]}], {"type": {"a": 1}})
+KEYS = (
+    "type",
+    "subtype",
+    "name",
+    "role",
+    "action",
+    "source",
+    "session_id",
+    "uuid",
+    "payload",
+    "message",
+    "item",
+    "event",
+    "info",
+)
+
+
+@pytest.mark.parametrize("kind", SAMPLES, ids=list(SAMPLES))
+def test_fields_of_any_type_stop_nobody(lines: Lines, kind: str) -> None:
+    """What a field should not be is not recorded, wherever it stands; no importer fails over it, also not those that are only asked."""
+    name, value = SAMPLES[kind]
+    sample = value[0] if isinstance(value, list) else value
+    assert isinstance(sample, dict)
+    blocks = [{"type": odd, "name": odd, "id": odd, "input": odd} for odd in ODD]
+    records = [{**sample, key: odd} for key in (*KEYS, *sample) for odd in ODD]
+    records += [{**sample, "type": "assistant", "session_id": "s", "message": {"id": "m", "content": blocks}}]
+    path = lines(name, sample, *records)
+    assert detect(path) == kind
+    list(KINDS[kind].read(path))
+    assert not [other for other, importer in KINDS.items() if importer.recognises([{"type": ["x"]}], name)]

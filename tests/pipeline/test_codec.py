@@ -114,6 +114,7 @@ def test_unknown_keys_are_named_and_kept_out() -> None:
             {"schema": "turnout.turn/2", "turn_id": "t"},
             "schema: got 'turnout.turn/2', expected 'turnout.turn/1'",
         ),
+        ({"schema": ["turnout.turn/1"], "turn_id": "t"}, "schema: got a list, expected 'turnout.turn/1'"),
         ({"turn_id": "t", "open": "yes"}, "open: got 'yes', expected bool"),
         ({"turn_id": "t", "steps": {}}, "steps: got an object, expected array"),
         ({"turn_id": "t", "steps": [None]}, "steps[0]: got null, expected object"),

@@ -134,7 +134,7 @@ def decode_turn(data: bytes | Mapping[str, object]) -> DecodedTurn:
     if not isinstance(value, Mapping):
         raise FactsError("line", _shown(value), "an object of turn facts")
     schema = value.get("schema")
-    if schema not in {None, "", TURN_SCHEMA}:
+    if schema not in (None, "", TURN_SCHEMA):  # a tuple: a list is no key of a set
         raise FactsError("schema", _shown(schema), repr(TURN_SCHEMA))
     out = _KeptOut({}, [])
     plain = _read({key: part for key, part in value.items() if key != "schema"}, TurnFacts, "", out)

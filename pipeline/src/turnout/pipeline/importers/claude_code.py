@@ -129,7 +129,11 @@ class Transcript:
     def take(self, line: Mapping[str, object]) -> None:
         """Take one line of the file."""
         uuid = fields.text(line, "uuid")
-        if uuid is None or uuid in self._owner or line.get("type") not in {"user", "assistant", "system", "attachment"}:
+        if (
+            uuid is None
+            or uuid in self._owner
+            or fields.text(line, "type") not in {"user", "assistant", "system", "attachment"}
+        ):
             return
         at = fields.instant(line, "timestamp")
         draft = self._opened(uuid, line, at) if _is_prompt(line) else self._owner_of(line)
@@ -227,7 +231,7 @@ class Transcript:
     def _remember_tasks(self, draft: Draft, message: Mapping[str, object]) -> None:
         for block in fields.objects(message, "content"):
             prompt = fields.text(block, "input", "prompt")
-            if block.get("name") in SUB_AGENT_TOOLS and prompt is not None:
+            if fields.text(block, "name") in SUB_AGENT_TOOLS and prompt is not None:
                 self._tasks[prompt] = (draft, fields.text(block, "input", "subagent_type") or KIND)
 
     def _user(self, draft: Draft, line: Mapping[str, object], at: Instant | None) -> None:
@@ -261,7 +265,9 @@ def _is_prompt(line: Mapping[str, object]) -> bool:
     if tool_results(content):
         return False
     words = plain_text(content)
-    has_more = any(block.get("type") in {"image", "document"} for block in fields.objects(line, "message", "content"))
+    has_more = any(
+        fields.text(block, "type") in {"image", "document"} for block in fields.objects(line, "message", "content")
+    )
     return not words.startswith((*_LOCAL, _INTERRUPTED, _VETO)) and (bool(words) or has_more)
 
 

@@ -77,7 +77,7 @@ class Stream:
     def take(self, line: Line) -> None:
         """Take one line of the log."""
         session = fields.text(line, "session_id")
-        if session is None or line.get("type") not in _TYPES:
+        if session is None or fields.text(line, "type") not in _TYPES:
             return
         draft = self._draft_of(session, line)
         if draft is None:
@@ -172,7 +172,7 @@ class Stream:
             draft.messages.add(message, key, at=at, asked_at=None, request=fields.text(line, "request_id"))
             for block in fields.objects(message, "content"):
                 call, kind = fields.text(block, "id"), fields.text(block, "input", "subagent_type")
-                if block.get("name") in SUB_AGENT_TOOLS and call is not None and kind is not None:
+                if fields.text(block, "name") in SUB_AGENT_TOOLS and call is not None and kind is not None:
                     self._agents[call] = kind
 
 

@@ -50,7 +50,7 @@ def is_log(sample: Sequence[Mapping[str, object]]) -> bool:
     """Know either log by its first lines."""
     return any(
         ("dir" in line and "kind" in line and "ts" in line)
-        or (line.get("type") in _ROLLOUT_TYPES and isinstance(line.get("payload"), Mapping))
+        or (fields.text(line, "type") in _ROLLOUT_TYPES and isinstance(line.get("payload"), Mapping))
         for line in sample
     )
 
@@ -66,7 +66,7 @@ def _session_event(line: Mapping[str, object]) -> Event | None:
             return Event(type=SESSION, body=line, at=at)
         case "session_end":
             return Event(type=SHUTDOWN, body=line, at=at)
-        case "op" if payload.get("type") in {INTERRUPT, SHUTDOWN}:
+        case "op" if fields.text(payload, "type") in {INTERRUPT, SHUTDOWN}:
             return Event(type=str(payload["type"]), body=payload, at=at)
         case _:
             return None

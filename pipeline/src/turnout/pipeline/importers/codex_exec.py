@@ -254,6 +254,7 @@ def recognise(sample: Sequence[Mapping[str, object]], name: str) -> bool:
     """Know a stream by its dotted event types."""
     del name
     return any(
-        line.get("type") in {"thread.started", "turn.started", "turn.completed", "turn.failed", "item.completed"}
+        fields.text(line, "type")
+        in {"thread.started", "turn.started", "turn.completed", "turn.failed", "item.completed"}
         for line in sample
     )

@@ -110,9 +110,9 @@ def _place(item: Value) -> tuple[Instant, Instant, str]:
 
 def _failures(observations: Sequence[Value]) -> Iterator[Claim]:
     """A root that is marked as an error is the runtime's word on the end."""
-    known = {item.get("id") for item in observations}
+    known = {fields.text(item, "id") for item in observations}
     for item in observations:
-        if item.get("level") == _ERROR and item.get("parentObservationId") not in known:
+        if item.get("level") == _ERROR and fields.text(item, "parentObservationId") not in known:
             at, words = fields.instant(item, "endTime"), fields.text(item, "statusMessage")
             yield Claim(by=Layer.RUNTIME, reason="error", at=at, message=words)
 

@@ -61,7 +61,7 @@ def _turns(events: Iterable[Entry]) -> Iterator[list[Entry]]:
 
 def _is_of_turn(event: Entry) -> bool:
     return event.get("action") == "message" or (
-        event.get("source") == "agent" and event.get("action") not in {None, "system"}
+        event.get("source") == "agent" and fields.text(event, "action") not in {None, "system"}
     )
 
 
