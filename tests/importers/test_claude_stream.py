@@ -168,7 +168,7 @@ RESULTS: Mapping[str, tuple[Line, str | None, str | None, str]] = {
     "malformed": (result("error_max_structured_output_retries"), "error", None, "error"),
     "success that is an error": (result(is_error=True, result="API Error: 500"), "error", "API Error: 500", "error"),
     "overflow": (result(is_error=True, terminal_reason="prompt_too_long"), "prompt_too_long", None, "context_overflow"),
-    "stopped": (result("error_during_execution", terminal_reason="aborted_streaming"), "aborted", None, "stopped"),
+    "stopped": (result("error_during_execution", terminal_reason="aborted_streaming"), "user_stop", None, "stopped"),
     "turns by terminal reason": (result("error_max_turns", terminal_reason="max_turns"), "max_turns", None, "budget"),
     "aborted": (
         result("error_during_execution", errors=["Error: Request was aborted."]),
