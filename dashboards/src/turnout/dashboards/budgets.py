@@ -8,16 +8,25 @@ import altair as alt
 import polars as pl
 import streamlit as st
 
-from turnout.dashboards import data, frames, markup, words
+from turnout.dashboards import budget_words, components, data, frames, markup, words
+from turnout.dashboards.limits import amount, kind, offered, start
 from turnout.dashboards.scope import Scope
 from turnout.outcomes.verdict import Outcome
 from turnout.pipeline import charts
-from turnout.pipeline.analysis.budget import NOT_ESTIMABLE, Candidate
-from turnout.pipeline.analysis.censoring import PaceTest
-from turnout.pipeline.budgets import Ends, frame
+from turnout.pipeline.analysis.budget import Limit
+from turnout.pipeline.budget_strata import limits_in_use, pace
+from turnout.pipeline.budgets import (
+    budget,
+    chain_ends,
+    continued,
+    curve_points,
+    ends,
+    frame,
+    stratum_curves,
+)
 from turnout.pipeline.query import Filters
 from turnout.pipeline.recommend import recommendation
-from turnout.pipeline.wording import NOT_RECORDED, count, percent, share, span
+from turnout.pipeline.wording import NOT_RECORDED, count, share
 
 FINISHED, CUT, STOPPED = "finished", "cut by a limit", "stopped"
 OTHER, ANY_OTHER = "another abnormal end", "any other end"
@@ -36,13 +45,19 @@ PARTS: Final = (
     (NOT_RECORDED, charts.COLOURS[Outcome.UNKNOWN]),
 )
 _HISTOGRAMS: Final = 2
-_ROWS: Final = (1, 2, 3, 5, 8, 10, 12, 15, 20, 25, 30, 40, 50, 75, 100, 150, 200, 300, 500)
+_ROWS: Final = 24
+_SHOWN: Final = (1, 2, 3, 5, 8, 10, 12, 15, 20, 25, 30, 40, 50, 75, 100, 150, 200, 300, 500)
 
 
 def kinds(outcomes: pl.DataFrame) -> list[bool | None]:
     """Which kinds of turns there are: with somebody there, unattended, not recorded."""
     present = set(outcomes["attended"].to_list())
     return [kind for kind in (True, False, None) if kind in present]
+
+
+def apart(attended: bool | None, present: Sequence[bool | None]) -> bool:
+    """Whether a filter can tell these turns from the others; turns of which it is not recorded can be asked for only alone."""
+    return attended is not None or list(present) == [None]
 
 
 def sentence(scope: Scope, attended: bool | None) -> str:
@@ -56,6 +71,15 @@ def sentence(scope: Scope, attended: bool | None) -> str:
         finished = int(after.filter(pl.col("outcome").is_in(["completed", "yielded"]))["numerator"].sum())
         words_of.append(f"{share(finished, int(after['numerator'].sum()))} of the continuations finished.")
     return " ".join(words_of)
+
+
+def now(scope: Scope, attended: bool | None, mine: pl.DataFrame) -> None:
+    """How turns end under their limits today, and where they are cut."""
+    components.chart("How turns end, by their step limit", *by_limit(mine))
+    for limit, drawn in steps_against_limits(scope, attended):
+        components.chart(f"Steps spent under a limit of {limit}", drawn)
+    for name, title in (("agent", "By agent"), ("model", "By model")):
+        components.chart(f"{title}: cut by a limit", charts.shares(cut_by(scope, attended, name)))
 
 
 def by_limit(mine: pl.DataFrame) -> tuple[alt.LayerChart, str]:
@@ -85,109 +109,79 @@ def cut_by(scope: Scope, attended: bool | None, dimension: str) -> pl.DataFrame:
     return frames.shares(frames.arms(_mine("budget_cut", scope, attended, dimension), dimension))
 
 
-def curve(scope: Scope, attended: bool | None) -> None:
-    """What other step limits would have done, as a curve and a table."""
-    if attended is None or scope.filters.attended not in {None, attended}:
+def curve(scope: Scope, attended: bool | None, limit: Limit) -> None:
+    """What other limits of one kind would have done: the line to paste, the curve, two of them side by side, and all in figures."""
+    mine, key = replace(scope.filters, attended=attended), words.KEYS[attended]
+    unit, in_use = kind(limit).unit, data.asked(limits_in_use, limit, mine)
+    counted = data.asked(ends, limit, mine)
+    offers = offered(counted, in_use)
+    begin = start(offers, counted.largest, in_use)
+    if begin is None:
+        st.info(f"Too few turns have a record of {unit} to say what another limit would have done.")
         return
-    mine = replace(scope.filters, attended=attended)
-    counted, candidates = data.budget(mine)
-    if not counted.n:
-        return
-    more, rows = data.budget_more(mine), frame(candidates)
-    limits = frames.limits(_mine("steps_charged", scope, attended), 6)
-    st.markdown("##### What another step limit would have done")
-    left_out = f" {count(counted.left_out)} turns without recorded steps are left out." if counted.left_out else ""
-    st.caption(f"{count(counted.n)} turns. {words.ESTIMATE}{left_out}")
-    _recommend(counted, candidates, limits, more, key="limit_attended" if attended else "limit_unattended")
-    chains = more.chains if more.continued.continued else None
-    st.altair_chart(charts.budget_curve(rows, title="step limit", limits=limits, chains=chains), width="stretch")
-    if chains is not None:
-        st.caption(words.CHAINS)
-    shown = rows.filter(pl.col("candidate").is_in([float(row) for row in (*_ROWS, *limits)]))
-    with st.expander("The same in figures"):
-        st.html(markup.table(_COLUMNS, [_figures(row) for row in shown.iter_rows(named=True)]))
-    with st.expander(_pace_title(more.tests)):
-        st.caption(words.PACE)
-        st.altair_chart(charts.curves(more.strata, title="step limit"), width="stretch")
-        st.html(markup.table(_PACE_COLUMNS, [_pace(test) for test in more.tests]))
+    candidates = data.asked(budget, limit, tuple(offers), mine)[1]
+    chosen = _chosen(limit, offers, begin, key)
+    pair = [one for one in candidates if one.candidate in chosen]
+    continued_of = data.asked(continued, limit, mine)
+    chains = data.asked(chain_ends, mine, limit) if continued_of.continued else None
+    if len(pair) == len(chosen):
+        st.code(recommendation(counted, pair[0], pair[1], continued_of), language=None, wrap_lines=True)
+    else:
+        st.caption("Choose two different limits, to read what one brings over the other.")
+    with st.container(key=f"split-{key}"):
+        drawn = charts.budget_curve(
+            frame(candidates),
+            title=f"limit on {unit}",
+            limits=in_use,
+            chains=None if chains is None else curve_points(chains),
+            chosen=chosen,
+            number=kind(limit).number,
+        )
+        with st.container(gap="small"):
+            st.altair_chart(drawn, width="stretch")
+            st.caption(f"{budget_words.beyond(counted, chains)} {words.ESTIMATE}")
+            st.caption(f"{count(counted.n)} turns.{budget_words.left_out(counted)}")
+        st.html(markup.table(budget_words.pair_columns(limit, pair), budget_words.pair_rows(pair)))
+    with st.expander("Every limit in figures"):
+        shown = candidates if len(candidates) <= _ROWS else [one for one in candidates if _told(one.candidate, in_use)]
+        st.html(markup.table(budget_words.columns(limit), budget_words.rows(limit, shown)))
 
 
-def _recommend(
-    counted: Ends, candidates: Sequence[Candidate], limits: Sequence[int], more: data.BudgetMore, key: str
-) -> None:
-    """The line to paste: from the limit that most turns have to the one that is chosen."""
-    estimable = [row.candidate for row in candidates if row.estimable]
-    if len(estimable) < len(("from", "to")):
-        return
-    current = float(limits[0]) if limits else estimable[len(estimable) // 2]
-    options = [f"{value:g}" for value in estimable]
-    last = options[-1]
-    chosen = st.select_slider("Another limit", options, value=last, key=key, bind="query-params")
-    low, high = sorted((current, float(chosen)))
-    ends = {row.candidate: row for row in candidates}
-    if low == high or low not in ends or high not in ends:
-        st.caption("Choose another limit than the one in use.")
-        return
-    st.code(recommendation(counted, ends[low], ends[high], more.continued), language=None, wrap_lines=True)
+def strata_of(scope: Scope, attended: bool | None, limit: Limit) -> None:
+    """The curve of each agent and model, and whether turns under different limits can be compared at all."""
+    mine, name = replace(scope.filters, attended=attended), kind(limit).unit
+    for dimension, by in (("agent", "agent"), ("model", "model")):
+        tests = data.asked(pace, dimension, limit, mine)
+        with st.container(gap="small"):
+            st.markdown(f"##### By {by}: would finish")
+            drawn = charts.curves(
+                data.asked(stratum_curves, dimension, mine, limit), title=name, number=kind(limit).number
+            )
+            st.altair_chart(drawn, width="stretch")
+            st.caption(budget_words.pace(limit, tests, by))
+            if tests:
+                with st.expander(f"The test by {by}"):
+                    st.caption(words.PACE)
+                    st.html(markup.table(budget_words.PACE_COLUMNS, budget_words.pace_rows(limit, tests)))
 
 
-def _pace_title(tests: Sequence[PaceTest]) -> str:
-    differing = [test for test in tests if test.differs]
-    if differing:
-        names = ", ".join(test.stratum or NOT_RECORDED for test in differing)
-        return f"By agent · Turns under different limits differ before either is spent: {names}"
-    return "By agent, and whether turns under different limits can be compared"
+def _chosen(limit: Limit, offers: Sequence[float], begin: tuple[float, float], key: str) -> tuple[float, float]:
+    """Two candidates: from the one in use to another."""
+    texts = [f"{value:g}" for value in offers]
+    chosen = st.select_slider(
+        f"From one limit to another ({kind(limit).unit})",
+        texts,
+        value=(f"{begin[0]:g}", f"{begin[1]:g}"),
+        format_func=lambda text: amount(limit, float(text)),
+        key=f"{limit}_{key}",
+        bind="query-params",
+    )
+    low, high = (float(text) for text in chosen)
+    return low, high
 
 
-def _pace(test: PaceTest) -> dict[str, markup.Cell]:
-    return {
-        "agent": test.stratum or NOT_RECORDED,
-        "limits": " and ".join(f"{budget:g}" for budget in test.budgets),
-        "turns": count(test.turns),
-        "p": f"{test.p_value:.2g}",
-        "says": "different turns: look at each limit apart" if test.differs else "no sign of a difference",
-    }
-
-
-_PACE_COLUMNS: Final = (
-    markup.Column("agent", "Agent"),
-    markup.Column("limits", "Limits", "tight"),
-    markup.Column("turns", "Turns", "number"),
-    markup.Column("p", "Log-rank p (Holm)", "number"),
-    markup.Column("says", ""),
-)
-_COLUMNS: Final = (
-    markup.Column("candidate", "Step limit", "number"),
-    markup.Column("finished", "Would finish (95 %)", "number"),
-    markup.Column("cut", "Would be cut", "number"),
-    markup.Column("at_risk", "Seen to get so far", "number"),
-    markup.Column("steps", "Steps a turn", "number"),
-    markup.Column("cost", "Cost a turn", "number"),
-    markup.Column("more", "Cost of one more finished", "number"),
-)
-
-
-def _figures(row: dict[str, object]) -> dict[str, markup.Cell]:
-    if not row["estimable"]:
-        return {"candidate": f"{row['candidate']:g}", "finished": NOT_ESTIMABLE}
-    return {
-        "candidate": f"{row['candidate']:g}",
-        "finished": f"{percent(_number(row['finished']))} ({span(_number(row['finished_low']), _number(row['finished_high']))})",
-        "cut": percent(_number(row["cut"])),
-        "at_risk": count(int(str(row["at_risk"]))),
-        "steps": _amount(row["mean_steps"], "", 1),
-        "cost": _amount(row["mean_cost_usd"], "$", 4),
-        "more": _amount(row["cost_of_one_more_finished_usd"], "$", 2),
-    }
-
-
-def _amount(value: object, unit: str, digits: int) -> str:
-    number = _number(value)
-    return "" if number is None else f"{unit}{number:.{digits}f}"
-
-
-def _number(value: object) -> float | None:
-    return value if isinstance(value, float) else None
+def _told(candidate: float, in_use: Sequence[float]) -> bool:
+    return candidate in _SHOWN or candidate in in_use
 
 
 def _steps(spent: pl.DataFrame, limit: int) -> alt.LayerChart:

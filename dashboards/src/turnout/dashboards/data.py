@@ -4,33 +4,17 @@ Frames are kept by the version of the lake, so that a page asks again only when 
 """
 
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
 import polars as pl
 import streamlit as st
 
 from turnout.dashboards import frames
 from turnout.dashboards.scope import Scope
-from turnout.pipeline.analysis.budget import ENDS, Candidate, End, Limit
-from turnout.pipeline.analysis.censoring import PaceTest, pace_tests
 from turnout.pipeline.analysis.incident import Cell
-from turnout.pipeline.budgets import Continued, Ends, chain_ends, continued, curve_points, stratum_curves
-from turnout.pipeline.budgets import budget as read_budget
-from turnout.pipeline.budgets import ends as read_budget_ends
-from turnout.pipeline.budgets import strata as read_strata
-from turnout.pipeline.comparisons import Comparison
-from turnout.pipeline.comparisons import compare as read_comparison
-from turnout.pipeline.query import Filters, TurnDetail, Warehouse, run
-from turnout.pipeline.query.series import arrivals as read_arrivals
-from turnout.pipeline.query.series import ends_over_time as read_ends
-from turnout.pipeline.spending import spending as read_spending
-from turnout.pipeline.tool_risks import ToolRisk
-from turnout.pipeline.tool_risks import loops as read_loops
-from turnout.pipeline.tool_risks import tool_calls as read_tool_calls
-from turnout.pipeline.tool_risks import tool_risks as read_tool_risks
+from turnout.pipeline.query import Filters, TurnDetail, Warehouse, run, series
 
 LAKE: Final = "TURNOUT_LAKE"
 DEFAULT_LAKE: Final = "./turnout-lake"
@@ -38,22 +22,9 @@ DEFAULT_LAKE: Final = "./turnout-lake"
 _KEPT: Final = timedelta(minutes=10)
 _MANY: Final = 500
 _RHYTHM: Final = timedelta(days=7)
-_SMOOTH: Final = 120
 
-_STRATUM: Final = "agent"
-
-FINISHED: Final = ENDS.index(End.FINISHED)
-
-
-@dataclass(frozen=True, slots=True)
-class BudgetMore:
-    """What became of cut turns, the curve of chains, the curves by agent, and the test of the assumption behind them."""
-
-    continued: Continued
-    chains: pl.DataFrame
-    strata: pl.DataFrame
-    tests: tuple[PaceTest, ...]
-
+Given = ParamSpec("Given")
+Answer = TypeVar("Answer")
 
 _CHOICES: Final = {
     "service": ("outcomes", "service"),
@@ -86,7 +57,7 @@ def version() -> int:
 
 def metric(name: str, filters: Filters, by: Sequence[str] = ()) -> pl.DataFrame:
     """One metric of the registry."""
-    return _metric(lake(), version(), name, filters, tuple(by))
+    return asked(run, name, filters, tuple(by))
 
 
 def both(name: str, scope: Scope) -> Cell:
@@ -97,18 +68,18 @@ def both(name: str, scope: Scope) -> Cell:
 
 def ends_over_time(filters: Filters, bucket: timedelta) -> pl.DataFrame:
     """Turns by outcome in buckets of when they were over."""
-    return _ends(lake(), version(), filters, bucket)
+    return asked(series.ends_over_time, filters, bucket)
 
 
 def arrivals(now: datetime) -> pl.DataFrame:
     """Each source's rhythm over the last week."""
     since = now.replace(second=0, microsecond=0) - _RHYTHM
-    return _arrivals(lake(), version(), Filters(since=since))
+    return asked(series.arrivals, Filters(since=since))
 
 
 def turns(filters: Filters, limit: int) -> pl.DataFrame:
     """The latest turns."""
-    return _turns(lake(), version(), filters, limit)
+    return asked(Warehouse.turns, filters, limit)
 
 
 def turn(turn_id: str, near: datetime | None) -> TurnDetail | None:
@@ -117,39 +88,11 @@ def turn(turn_id: str, near: datetime | None) -> TurnDetail | None:
     return _warehouse(lake()).turn(turn_id, near)
 
 
-def budget(filters: Filters) -> tuple[Ends, tuple[Candidate, ...]]:
-    """What other step limits would have done: the counts, and a row a candidate."""
-    return _budget(lake(), version(), filters)
-
-
-def budget_more(filters: Filters) -> BudgetMore:
-    """What stands beside the curve."""
-    return _budget_more(lake(), version(), filters)
-
-
-def tool_risks(filters: Filters) -> tuple[ToolRisk, ...]:
-    """Which tools go with abnormal ends."""
-    return _tool_risks(lake(), version(), filters)
-
-
-def tool_calls(filters: Filters) -> pl.DataFrame:
-    """How the calls of each tool ended."""
-    return _tool_calls(lake(), version(), filters)
-
-
-def loops(filters: Filters) -> pl.DataFrame:
-    """Tools that were called the same way several times in a row."""
-    return _loops(lake(), version(), filters)
-
-
-def spending(filters: Filters, by: tuple[str, ...]) -> pl.DataFrame:
-    """What turns cost."""
-    return _spending(lake(), version(), filters, by)
-
-
-def comparison(before: Filters, after: Filters, adjust: tuple[str, ...]) -> Comparison:
-    """Two sets of turns side by side."""
-    return _comparison(lake(), version(), before, after, adjust)
+def asked(ask: Callable[Concatenate[Warehouse, Given], Answer], *given: Given.args, **named: Given.kwargs) -> Answer:
+    """What a function of the pipeline answers to the lake as it is now."""
+    name = f"{ask.__module__}.{ask.__qualname__}"
+    answer: Answer = _asked(lake(), version(), name, given, named, ask)
+    return answer
 
 
 def choices(name: str, now: datetime) -> list[str]:
@@ -164,80 +107,11 @@ def _warehouse(root: str) -> Warehouse:
 
 
 @st.cache_data(ttl=_KEPT, max_entries=_MANY, show_spinner=False)
-def _metric(root: str, version: int, name: str, filters: Filters, by: tuple[str, ...]) -> pl.DataFrame:
-    del version
-    return run(_warehouse(root), name, filters, by)
-
-
-@st.cache_data(ttl=_KEPT, max_entries=_MANY, show_spinner=False)
-def _ends(root: str, version: int, filters: Filters, bucket: timedelta) -> pl.DataFrame:
-    del version
-    return read_ends(_warehouse(root), filters, bucket)
-
-
-@st.cache_data(ttl=_KEPT, max_entries=_MANY, show_spinner=False)
-def _arrivals(root: str, version: int, filters: Filters) -> pl.DataFrame:
-    del version
-    return read_arrivals(_warehouse(root), filters)
-
-
-@st.cache_data(ttl=_KEPT, max_entries=_MANY, show_spinner=False)
-def _turns(root: str, version: int, filters: Filters, limit: int) -> pl.DataFrame:
-    del version
-    return _warehouse(root).turns(filters, limit)
-
-
-@st.cache_data(ttl=_KEPT, max_entries=_MANY, show_spinner=False)
-def _budget(root: str, version: int, filters: Filters) -> tuple[Ends, tuple[Candidate, ...]]:
-    del version
-    opened = _warehouse(root)
-    counted = read_budget_ends(opened, Limit.STEPS, filters)
-    last = int(counted.counts.times[-1]) if counted.n else 0
-    every = range(1, last + 1) if last <= _SMOOTH else ()
-    return counted, read_budget(opened, Limit.STEPS, every, filters)[1]
-
-
-@st.cache_data(ttl=_KEPT, max_entries=_MANY, show_spinner=False)
-def _budget_more(root: str, version: int, filters: Filters) -> BudgetMore:
-    del version
-    opened = _warehouse(root)
-    tests = pace_tests(read_strata(opened, _STRATUM, filters), FINISHED)
-    return BudgetMore(
-        continued(opened, Limit.STEPS, filters),
-        curve_points(chain_ends(opened, filters)),
-        stratum_curves(opened, _STRATUM, filters),
-        tests,
-    )
-
-
-@st.cache_data(ttl=_KEPT, max_entries=_MANY, show_spinner=False)
-def _tool_risks(root: str, version: int, filters: Filters) -> tuple[ToolRisk, ...]:
-    del version
-    return read_tool_risks(_warehouse(root), filters)
-
-
-@st.cache_data(ttl=_KEPT, max_entries=_MANY, show_spinner=False)
-def _tool_calls(root: str, version: int, filters: Filters) -> pl.DataFrame:
-    del version
-    return read_tool_calls(_warehouse(root), filters)
-
-
-@st.cache_data(ttl=_KEPT, max_entries=_MANY, show_spinner=False)
-def _loops(root: str, version: int, filters: Filters) -> pl.DataFrame:
-    del version
-    return read_loops(_warehouse(root), filters)
-
-
-@st.cache_data(ttl=_KEPT, max_entries=_MANY, show_spinner=False)
-def _spending(root: str, version: int, filters: Filters, by: tuple[str, ...]) -> pl.DataFrame:
-    del version
-    return read_spending(_warehouse(root), by, filters)
-
-
-@st.cache_data(ttl=_KEPT, max_entries=_MANY, show_spinner=False)
-def _comparison(root: str, version: int, before: Filters, after: Filters, adjust: tuple[str, ...]) -> Comparison:
-    del version
-    return read_comparison(_warehouse(root), before, after, adjust)
+def _asked(
+    root: str, version: int, name: str, given: tuple[object, ...], named: dict[str, object], _ask: Callable[..., Any]
+) -> Any:
+    del version, name
+    return _ask(_warehouse(root), *given, **named)
 
 
 @st.cache_data(ttl=timedelta(minutes=1), max_entries=_MANY, show_spinner=False)

@@ -32,7 +32,13 @@ STYLE = """
 .to-facts > div {margin: 0; padding: 0;}
 .to-facts dt {opacity: 0.7; font-size: 0.8rem;}
 .to-facts dd {margin: 0; overflow-wrap: anywhere;}
-@media (max-width: 1000px) {.to-table .wide {display: none;}}
+.to-scroll {overflow-x: auto;}
+@media (max-width: 1000px) {.to-table .wide {display: none;} .to-table .number, .to-table .tight {white-space: normal;}
+  .to-table .number {padding-right: 0.75rem;}}
+[class*="st-key-split"] {display: grid !important; grid-template-columns: minmax(0, 1fr) max-content; gap: 0.5rem 2rem;
+  align-items: start;}
+[class*="st-key-split"] > div {width: 100% !important; min-width: 0;}
+@media (max-width: 1000px) {[class*="st-key-split"] {grid-template-columns: minmax(0, 1fr);}}
 [class*="st-key-grid"] {display: block !important; columns: 34rem 2; column-gap: 2.5rem;}
 [class*="st-key-grid"] > div {width: 100% !important; break-inside: avoid; margin-bottom: 1rem;}
 </style>
@@ -73,7 +79,8 @@ def table(columns: Sequence[Column], rows: Sequence[Mapping[str, Cell]]) -> str:
     """A table of rows; a row lacks the cells that are not recorded."""
     head = "".join(f'<th class="{column.kind}">{escape(column.title)}</th>' for column in columns)
     body = "".join(f"<tr>{''.join(_cell(column, row.get(column.key, '')) for column in columns)}</tr>" for row in rows)
-    return f'<table class="to-table"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+    whole = f'<table class="to-table"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+    return f'<div class="to-scroll">{whole}</div>'
 
 
 def facts(pairs: Sequence[tuple[str, Cell]]) -> str:

@@ -27,19 +27,17 @@ ATTENDED: Final = {
 }
 """Heading and meaning of each kind of turn."""
 
+KEYS: Final = {True: "attended", False: "unattended", None: "unrecorded"}
+"""What each kind is called in an address."""
+
 ESTIMATE: Final = (
     "An estimate under independent censoring (Aalen-Johansen): turns that a limit cut would have gone on like the others that got as far. "
-    "Band: 95 % interval. Dashed: limits in use."
-)
-
-CHAINS: Final = (
-    "Thin dashed curve: turns and those that continue them taken as one, with the steps that they spent together; it reaches past the "
-    "largest limit, but only as far as people went on."
+    "Band: 95 % interval."
 )
 
 PACE: Final = (
     "The curve takes turns that a small limit cut to go on like those that a larger limit let go on. Before the smaller limit is spent, "
-    "turns under either must then finish at the same pace; the log-rank test compares that, each agent by itself."
+    "turns under either must then finish at the same pace; the log-rank test compares that, each row by itself."
 )
 
 PLACES_CAPTION: Final = "Below: the share of turns that end abnormally, with its 95 % interval. In grey, just under each: the same length of time before."

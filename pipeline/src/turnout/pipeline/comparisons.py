@@ -20,6 +20,9 @@ from turnout.pipeline.query.warehouse import Warehouse
 MEASURES: Final = ("steps", "tokens", "cost_usd", "seconds")
 """What turns are measured by, beside their outcome."""
 
+QUANTILES: Final = (0.1, 0.25, 0.5, 0.75, 0.9, 0.99)
+"""The quantiles of a measure that stand beside its shift."""
+
 _WINDOW: Final = re.compile(r"(?P<since>.*?)\.\.(?P<until>.*)")
 
 
@@ -37,16 +40,24 @@ class OutcomeDifference:
 
 @dataclass(frozen=True, slots=True)
 class ValueDifference:
-    """One measure on both sides: turns with a value, median and 90 % quantile, and the shift from the first side to the second."""
+    """One measure on both sides: turns with a value, quantiles, and the shift from the first side to the second."""
 
     measure: str
     before_n: int
     after_n: int
-    before_median: float | None
-    after_median: float | None
-    before_p90: float | None
-    after_p90: float | None
+    before_quantiles: tuple[float | None, ...]
+    after_quantiles: tuple[float | None, ...]
     shift: Difference
+
+    @property
+    def before_median(self) -> float | None:
+        """The median of the first side."""
+        return self.before_quantiles[QUANTILES.index(0.5)]
+
+    @property
+    def after_median(self) -> float | None:
+        """The median of the second side."""
+        return self.after_quantiles[QUANTILES.index(0.5)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,9 +165,7 @@ def _value(measure: str, before: Histogram, after: Histogram) -> ValueDifference
         measure,
         before.total,
         after.total,
-        quantile(before, 0.5),
-        quantile(after, 0.5),
-        quantile(before, 0.9),
-        quantile(after, 0.9),
+        tuple(quantile(before, share) for share in QUANTILES),
+        tuple(quantile(after, share) for share in QUANTILES),
         shift(after, before),
     )

@@ -2,28 +2,24 @@
 
 import streamlit as st
 
-from turnout.dashboards import bar, comparing, components, data
+from turnout.dashboards import bar, compare_sides, comparing, components, data
 from turnout.dashboards.words import CALM, Headline, Line
-from turnout.pipeline.comparisons import with_value
+from turnout.pipeline.comparisons import compare
 
 scope = bar.current("14d")
-what, first, second, mix = st.columns(4)
-dimension = what.selectbox("Compare", comparing.DIMENSIONS, key="compare", bind="query-params")
-values = data.choices(dimension, scope.now)
-older, newer = (min(1, len(values) - 1), 0) if values else (None, None)
-a, b = (
-    column.selectbox(name, values, index=place, key=key, bind="query-params", accept_new_options=True)
-    for column, name, key, place in ((first, "A", "a", older), (second, "B", "b", newer))
-)
-others = [name for name in comparing.DIMENSIONS if name != dimension]
-adjust = mix.multiselect("Same mix of", others, key="mix", bind="query-params", placeholder="as it is")
+dimension, a, b, adjust = compare_sides.choose(scope)
 if a is None or b is None or a == b:
     st.info("Choose two different values to compare.")
 else:
-    before, after = (with_value(scope.filters, dimension, value) for value in (a, b))
-    found = data.comparison(before, after, tuple(adjust))
-    lines = (Line(comparing.sizes(found)),)
+    found = data.asked(compare, *comparing.sides(scope, dimension, a, b), adjust)
+    lines = (Line(comparing.sizes(found, dimension, scope.words)),)
     components.headline(Headline(comparing.heading(found, a, b), lines, CALM))
-    outcomes = comparing.outcome_rows(found.outcomes)
-    components.listing("How turns end", comparing.OUTCOME_COLUMNS, outcomes, comparing.METHOD)
-    components.listing("What turns spend", comparing.VALUE_COLUMNS, comparing.value_rows(found.values))
+    if found.outcomes:
+        columns = comparing.OUTCOME_COLUMNS if adjust else comparing.OUTCOME_COLUMNS[:-1]
+        with st.container(key="split-compare"):
+            components.chart("How turns end: B less A", comparing.outcome_chart(found.outcomes))
+            components.listing("The same in figures", columns, comparing.outcome_rows(found.outcomes))
+        st.caption(comparing.METHOD)
+        components.listing(
+            "What turns spend", comparing.VALUE_COLUMNS, comparing.value_rows(found.values), comparing.SHIFT
+        )

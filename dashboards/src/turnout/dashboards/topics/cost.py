@@ -1,14 +1,15 @@
 """Cost: what turns cost, by model, agent and end, and what went into turns that did not finish."""
 
 from turnout.dashboards import bar, components, costs, data
+from turnout.pipeline.spending import spending
 from turnout.pipeline.wording import label
 
 scope = bar.current("7d")
-now, before = (data.spending(filters, ()) for filters in (scope.filters, scope.before))
+now, before = (data.asked(spending, (), filters) for filters in (scope.filters, scope.before))
 components.headline(costs.headline(now, before, scope.words))
 for title, dimension in (("Model", "model"), ("Agent", "agent"), ("Version", "agent_version")):
-    spent = data.spending(scope.filters, (dimension,))
+    spent = data.asked(spending, (dimension,), scope.filters)
     components.listing(f"By {title.lower()}", costs.columns(title), costs.rows(spent, dimension))
-ended = costs.rows(data.spending(scope.filters, ("outcome",)), "outcome")
+ended = costs.rows(data.asked(spending, ("outcome",), scope.filters), "outcome")
 named = [{**row, "value": label(str(row["value"]))} for row in ended]
 components.listing("By how the turn ended", costs.columns("Ended"), named, costs.PRICED)

@@ -5,13 +5,14 @@ import streamlit as st
 from turnout.dashboards import bar, components, data, tooling, words
 from turnout.outcomes.verdict import Outcome
 from turnout.pipeline import charts
+from turnout.pipeline.tool_risks import loops, tool_calls, tool_risks
 
 scope = bar.current("7d")
 colour = charts.COLOURS[Outcome.ERROR]
 components.headline(words.statement(data.both("tool_error", scope), scope.words, "of tool calls fail", colour))
-risks = data.tool_risks(scope.filters)
+risks = data.asked(tool_risks, scope.filters)
 components.listing("Which tools go with abnormal ends", tooling.RISK_COLUMNS, tooling.risk_rows(risks), tooling.RISK)
-calls = data.tool_calls(scope.filters)
+calls = data.asked(tool_calls, scope.filters)
 components.listing("How calls end, and how long they take", tooling.CALL_COLUMNS, tooling.call_rows(calls))
 with st.container(key="grid-tools"):
     failing = components.by("tool_error", scope, "tool")
@@ -20,6 +21,6 @@ with st.container(key="grid-tools"):
         "Calls that fail, by model", charts.shares(components.by("tool_error", scope, "model"), colour=colour)
     )
     components.days("tool_error", scope, colour, "failed calls", "calls")
-loops = tooling.loop_rows(data.loops(scope.filters))
-components.listing("Loops", tooling.LOOP_COLUMNS, loops, tooling.LOOPS)
+looped = tooling.loop_rows(data.asked(loops, scope.filters))
+components.listing("Loops", tooling.LOOP_COLUMNS, looped, tooling.LOOPS)
 components.definitions(("tool_error", "tool_abnormal", "tool_denied", "tool_unsettled"), words.INTERVAL)

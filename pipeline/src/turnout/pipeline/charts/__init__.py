@@ -9,7 +9,7 @@ from turnout.pipeline.charts.amounts import amounts
 from turnout.pipeline.charts.curves import budget_curve, curves
 from turnout.pipeline.charts.over_time import ends_over_time, rate_over_time, turns_over_time
 from turnout.pipeline.charts.parts import COLOURS, PALE, ROW, STRONG, Part, Window
-from turnout.pipeline.charts.shares import shares, stacked
+from turnout.pipeline.charts.shares import differences, shares, stacked
 
 __all__ = [
     "COLOURS",
@@ -21,6 +21,7 @@ __all__ = [
     "amounts",
     "budget_curve",
     "curves",
+    "differences",
     "ends_over_time",
     "rate_over_time",
     "shares",

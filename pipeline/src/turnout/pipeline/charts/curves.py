@@ -12,7 +12,7 @@ from turnout.pipeline.wording import NOT_RECORDED, count
 
 FINISH: Final[Part] = ("would finish", COLOURS[Outcome.COMPLETED])
 CUT: Final[Part] = ("would be cut", STRONG)
-CHAINS: Final[Part] = ("would finish with those that continue it", COLOURS[Outcome.YIELDED])
+CHAINS: Final[Part] = ("would finish, continued turns as one", COLOURS[Outcome.YIELDED])
 
 _ALL: Final = alt.Scale(domain=[0, 1])
 _TOP: Final = len(SERIES)
@@ -47,14 +47,14 @@ def budget_curve(
     scale = coloured(parts)
     lines = estimable.unpivot(("finished", "cut"), index="candidate", variable_name="which", value_name="rate")
     named = lines.with_columns(part=pl.col("which").replace({"finished": FINISH[0], "cut": CUT[0]}))
-    reach = _reach(frame, limits, chains)
+    reach = _reach(estimable, chains, [*limits, *chosen])
     x, bare = _amount(title, number, reach), alt.X("candidate:Q", axis=None, scale=_spanning(reach))
     rate = alt.Y("rate:Q", title="of all turns", axis=percent_axis(), scale=_ALL)
     colour = alt.Color("part:N", scale=scale, legend=strokes())
     band = alt.Chart(estimable).mark_area(color=FINISH[1], opacity=0.22, interpolate="step-after")
     line = alt.Chart(named).mark_line(strokeWidth=2.5, interpolate="step-after")
     layers = [
-        *_beyond(estimable, bare, reach),
+        *_beyond(frame, bare, reach),
         band.encode(x=bare, y=alt.Y("finished_low:Q"), y2="finished_high:Q"),
         line.encode(x=x, y=rate, color=colour),
         *_chained(chains, bare, rate, colour),
@@ -105,17 +105,17 @@ def _spanning(domain: Sequence[float] | None) -> alt.Scale:
     return alt.Scale(nice=False, domain=alt.Undefined if domain is None else list(domain))
 
 
-def _reach(frame: pl.DataFrame, limits: Sequence[float], chains: pl.DataFrame | None) -> tuple[float, float] | None:
+def _reach(estimable: pl.DataFrame, chains: pl.DataFrame | None, others: Sequence[float]) -> tuple[float, float] | None:
     """How far the axis goes: a little past everything that is drawn."""
-    parts = [frame["candidate"].to_list(), [] if chains is None else chains["candidate"].to_list(), list(limits)]
+    parts = [estimable["candidate"].to_list(), [] if chains is None else chains["candidate"].to_list(), others]
     every = [float(value) for part in parts for value in part]
     return (min(every), max(every) * _LAST) if every else None
 
 
-def _beyond(estimable: pl.DataFrame, x: alt.X, reach: tuple[float, float] | None) -> list[alt.Chart]:
+def _beyond(frame: pl.DataFrame, x: alt.X, reach: tuple[float, float] | None) -> list[alt.Chart]:
     """Grey where no observed budget reaches."""
-    last = estimable["candidate"].max()
-    if last is None or reach is None:
+    last = frame.filter(pl.col("finished").is_not_null())["candidate"].max()
+    if last is None or reach is None or not frame["finished"].null_count():
         return []
     box = alt.Chart(pl.DataFrame({"candidate": [last], "end": [reach[1]]})).mark_rect(color=PALE, opacity=0.13)
     return [box.encode(x=x, x2="end:Q")]

@@ -35,6 +35,9 @@ SERIES: Final = ("#3a7bd0", "#b0631c", "#0f8f85", "#c04aa0", "#7f8317", "#7a72c8
 ROW: Final = 36
 """Height in pixels of one row of a bar or interval chart."""
 
+DENSE: Final = 26
+"""The same where each row has one mark and one line of words."""
+
 Part: TypeAlias = tuple[str, str]
 """A named part of a whole and its colour."""
 
@@ -125,7 +128,7 @@ def squares() -> alt.Legend:
 
 def strokes() -> alt.Legend:
     """The legend of lines."""
-    return alt.Legend(orient="top", title=None, columns=6, labelLimit=200, symbolType="stroke", symbolStrokeWidth=3)
+    return alt.Legend(orient="top", title=None, columns=6, labelLimit=320, symbolType="stroke", symbolStrokeWidth=3)
 
 
 def coloured(parts: Sequence[Part]) -> alt.Scale:

@@ -7,7 +7,7 @@ from typing import Any, Final
 import altair as alt
 import polars as pl
 
-from turnout.pipeline.charts.parts import PALE, ROW, STRONG, Part, filling, stacked_rects
+from turnout.pipeline.charts.parts import DENSE, PALE, ROW, STRONG, Part, filling, rule_at, stacked_rects
 from turnout.pipeline.wording import share, shortened
 
 _LABELS: Final = 200
@@ -39,7 +39,41 @@ def shares(frame: pl.DataFrame, *, colour: str = STRONG) -> alt.LayerChart:
     ]
     if compared:
         layers = [*_before(base, rows), *layers]
-    return filling([*layers, *row_axes(order, words)], max(1, len(order)) * ROW, own_axes=True)
+    return filling([*layers, *_row_axes(order, words)], max(1, len(order)) * ROW, own_axes=True)
+
+
+def differences(frame: pl.DataFrame, words: Mapping[str, str | list[str]], *, title: str = "points") -> alt.LayerChart:
+    """One row a label: a difference of shares with its 95 % interval around a line at zero, and words at the right, if any.
+
+    Args:
+        frame: ``label``, ``value``, ``low``, ``high`` (parts of one, drawn as percentage points), ``colour``, in the order to show.
+        words: at the right, by label.
+        title: of the axis.
+    """
+    order = frame["label"].to_list()
+    known = frame.filter(pl.col("value").is_not_null()).with_columns(pl.col("value", "low", "high") * 100)
+    base = alt.Chart(known)
+    rows = alt.Y("label:N", sort=order, title=None, axis=None, scale=alt.Scale(domain=order))
+    points = alt.X(
+        "value:Q",
+        title=title,
+        axis=alt.Axis(
+            labelExpr="datum.value ? format(datum.value, '+') : '0'", tickCount=5, grid=True, labelFlush=False
+        ),
+    )
+    colour = alt.Color("colour:N", scale=None)
+    tips = [
+        alt.Tooltip("label:N", title="of"),
+        alt.Tooltip("value:Q", format="+.1f", title="points"),
+        alt.Tooltip("low:Q", format="+.1f", title="95 % from"),
+        alt.Tooltip("high:Q", format="+.1f", title="95 % to"),
+    ]
+    layers = [
+        *rule_at(0, "Q"),
+        base.mark_rule(size=3).encode(y=rows, x=alt.X("low:Q"), x2="high:Q", color=colour),
+        base.mark_point(filled=True, size=90, opacity=1).encode(y=rows, x=points, color=colour, tooltip=tips),
+    ]
+    return filling([*layers, *_row_axes(order, words)], max(1, len(order)) * DENSE, own_axes=True)
 
 
 def stacked(frame: pl.DataFrame, parts: Sequence[Part], words: Mapping[str, str]) -> alt.LayerChart:
@@ -69,7 +103,7 @@ def stacked(frame: pl.DataFrame, parts: Sequence[Part], words: Mapping[str, str]
             alt.Tooltip("share:Q", format=".1%"),
         ],
     )
-    return filling([bars, *row_axes(order, words)], len(order) * ROW, own_axes=True)
+    return filling([bars, *_row_axes(order, words)], len(order) * ROW, own_axes=True)
 
 
 def _before(base: alt.Chart, rows: alt.Y) -> list[alt.Chart]:
@@ -107,7 +141,7 @@ def _figures(row: Mapping[str, Any]) -> list[str]:
     return [now, f"before: {share(row['numerator_before'], row['denominator_before'])}"]
 
 
-def row_axes(order: Sequence[str], words: Mapping[str, str | list[str]]) -> list[alt.Chart]:
+def _row_axes(order: Sequence[str], words: Mapping[str, str | list[str]]) -> list[alt.Chart]:
     """The labels at the left and words at the right, as axes of two layers that draw nothing."""
     shown = f"({json.dumps(dict(words), ensure_ascii=False)})[datum.value] || ''"
     short = f"({json.dumps({label: shortened(label) for label in order}, ensure_ascii=False)})[datum.value]"
@@ -135,9 +169,7 @@ def row_axes(order: Sequence[str], words: Mapping[str, str | list[str]]) -> list
         labelPadding=8,
         grid=False,
     )
+    axes = (plain, right) if words else (plain,)
     empty = alt.Chart(pl.DataFrame({"label": list(order)})).mark_point(opacity=0, size=0)
     scale = alt.Scale(domain=list(order))
-    return [
-        empty.encode(y=alt.Y("label:N", sort=list(order), title=None, axis=axis, scale=scale))
-        for axis in (plain, right)
-    ]
+    return [empty.encode(y=alt.Y("label:N", sort=list(order), title=None, axis=axis, scale=scale)) for axis in axes]
