@@ -27,5 +27,5 @@ def test_a_link_stays_in_its_tab_and_can_be_copied() -> None:
 def test_a_cell_that_is_not_recorded_stays_empty() -> None:
     """The row keeps its columns."""
     assert table([Column("a", "A"), Column("b", "B", "number")], [{"a": "1"}]).endswith(
-        '<tr><td class="">1</td><td class="number"></td></tr></tbody></table>'
+        '<tr><td class="">1</td><td class="number"></td></tr></tbody></table></div>'
     )
