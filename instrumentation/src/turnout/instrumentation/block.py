@@ -31,10 +31,16 @@ class Block:
     def _left(self, error: BaseException | None) -> None:
         raise NotImplementedError
 
-    def __enter__(self) -> Self:
+    def _entered(self) -> None:
         place = self._place()
         if place is not None:
             self._scope = Scope(self._turn, place)
+
+    def __enter__(self) -> Self:
+        try:
+            self._entered()
+        except Exception as fault:  # noqa: BLE001 - telemetry never raises into the host
+            self.losses.fault(type(self).__name__, fault)
         return self
 
     def __exit__(

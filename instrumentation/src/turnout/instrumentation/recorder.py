@@ -138,31 +138,39 @@ class Recorder:
             source: what records this turn, where it is not the recorder's own source.
         """
         try:
-            parent = self._parent(parent_turn_id)
-            place = self._place(span_name(names.INVOKE_AGENT, text(agent)))
-            chosen_id = text(turn_id) or self._ids.turn_id()
-        except Exception as fault:  # noqa: BLE001 - the ids may be the host's
+            return self._opened(
+                {
+                    "turn_id": text(turn_id),
+                    "root_turn_id": text(root_turn_id),
+                    "parent_turn_id": text(parent_turn_id),
+                    "continues_turn_id": continues.turn_id if isinstance(continues, TurnHandle) else text(continues),
+                    "conversation_id": text(conversation_id),
+                    "user_id": self.digest(user_id) if user_id is not None else None,
+                    "agent": text(agent),
+                    "agent_version": text(agent_version),
+                    "source": source or self._source,
+                    "attended": attended,
+                    "limits": values_of(limits) if isinstance(limits, Limits) else None,
+                },
+                text(agent_id),
+            )
+        except Exception as fault:  # noqa: BLE001 - the ids and the clock may be the host's
             self.losses.fault("Recorder.turn", fault)
-            return Recorder(Nothing(), losses=self.losses).turn(agent=agent)
-        given: Values = {
-            "turn_id": chosen_id,
-            "root_turn_id": text(root_turn_id),
-            "parent_turn_id": parent.turn_id if parent is not None else text(parent_turn_id),
-            "continues_turn_id": continues.turn_id if isinstance(continues, TurnHandle) else text(continues),
-            "conversation_id": text(conversation_id),
+            return unrecorded(self.losses)
+
+    def _opened(self, given: Values, agent_id: str | None) -> TurnHandle:
+        parent = self._parent(given["parent_turn_id"])
+        place = self._place(span_name(names.INVOKE_AGENT, given["agent"]))
+        given["turn_id"] = given["turn_id"] or self._ids.turn_id()
+        given |= {
+            "parent_turn_id": parent.turn_id if parent is not None else given["parent_turn_id"],
             "trace_id": f"{place.context.trace_id:032x}" if place is not None else None,
-            "user_id": self.digest(user_id) if user_id is not None else None,
             "service": self._service,
             "environment": self._environment,
-            "agent": text(agent),
-            "agent_version": text(agent_version),
-            "source": source or self._source,
-            "attended": attended,
             "started_at": self.now(),
-            "limits": values_of(limits) if isinstance(limits, Limits) else None,
         }
         values = {key: value for key, value in given.items() if value is not None}
-        state = TurnState(self, values, place, text(agent_id))
+        state = TurnState(self, values, place, agent_id)
         if parent is not None:
             parent.child(values["turn_id"])
         self._open[values["turn_id"]] = state
@@ -260,3 +268,8 @@ class Recorder:
         except Exception as fault:  # noqa: BLE001 - a sink's fault is not the host's
             self.losses.fault("samples", fault)
             return True
+
+
+def unrecorded(losses: Losses = LOSSES) -> TurnHandle:
+    """A turn that goes nowhere, for a host whose turn could not be opened: whatever is told to it is let go."""
+    return Recorder(Nothing(), losses=losses).turn()

@@ -38,19 +38,32 @@ class GeneratorScope:
     What the generator has made current when it hands an item out is current again when it goes on.
     """
 
-    __slots__ = ("_inside", "_outside")
+    __slots__ = ("_inside", "_losses", "_outside")
 
     def __init__(self, turn: "TurnState", place: "Place | None") -> None:
+        self._losses = turn.recorder.losses
         self._outside: Context = get_current()
         self._inside: Context = _within(self._outside, turn, place)
 
-    def __enter__(self) -> None:
+    def _go_in(self) -> None:
         self._outside = get_current()
         attach(self._inside)
 
-    def __exit__(self, *leaving: object) -> None:
+    def _go_out(self) -> None:
         self._inside = get_current()
         attach(self._outside)
+
+    def __enter__(self) -> None:
+        try:
+            self._go_in()
+        except Exception as fault:  # noqa: BLE001 - telemetry never raises into the host
+            self._losses.fault("GeneratorScope", fault)
+
+    def __exit__(self, *leaving: object) -> None:
+        try:
+            self._go_out()
+        except Exception as fault:  # noqa: BLE001 - telemetry never raises into the host
+            self._losses.fault("GeneratorScope", fault)
 
 
 def _within(around: Context, turn: "TurnState", place: "Place | None") -> Context:

@@ -170,6 +170,22 @@ class StepHandle(Block):
             final: an output tool, whose call is the answer.
             status: where the call stands now.
         """
+        try:
+            return self._called(name, id, arguments, arguments_valid, mutating, final, status)
+        except Exception as fault:  # noqa: BLE001 - telemetry never raises into the host
+            self.losses.fault("StepHandle.tool_call", fault)
+            return ToolHandle(self._turn, CallState(0, {"status": "running"}, None))
+
+    def _called(
+        self,
+        name: str | None,
+        id: str | None,  # noqa: A002 - the contract's word
+        arguments: str | bytes | None,
+        arguments_valid: bool | None,
+        mutating: bool | None,
+        final: bool | None,
+        status: ToolStatus | str,
+    ) -> ToolHandle:
         turn, step = self._turn, self._step
         values: Values = {"status": "running", "started_at": turn.recorder.now()}
         if name is not None:

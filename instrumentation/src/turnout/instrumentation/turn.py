@@ -1,13 +1,12 @@
 """The handle on a turn: what a loop tells of it, and its one end."""
 
-from typing import Self
-
 from turnout.instrumentation.block import Block
 from turnout.instrumentation.failures import claim_without_text
 from turnout.instrumentation.guard import guarded
 from turnout.instrumentation.known import Values, values_of
 from turnout.instrumentation.scope import GeneratorScope, Scope, current_state
 from turnout.instrumentation.sink import Place
+from turnout.instrumentation.state import StepState
 from turnout.instrumentation.steps import StepHandle
 from turnout.instrumentation.texts import text
 from turnout.outcomes.facts import CheckVerdict, Claim, Layer, Requester, StopMode, TaskResult, TurnFacts, Usage
@@ -46,6 +45,25 @@ class TurnHandle(Block):
             index: counts from 1; given only where the loop counts otherwise than by calls of this method.
         """
         turn = self._turn
+        try:
+            return StepHandle(
+                turn, self._opened(model, provider, api, request_id, max_output_tokens, forced_final, index)
+            )
+        except Exception as fault:  # noqa: BLE001 - telemetry never raises into the host
+            self.losses.fault("TurnHandle.step", fault)
+            return StepHandle(turn, StepState({"index": 0}, None))
+
+    def _opened(
+        self,
+        model: str | None,
+        provider: str | None,
+        api: str | None,
+        request_id: str | None,
+        max_output_tokens: int | None,
+        forced_final: bool | None,
+        index: int | None,
+    ) -> StepState:
+        turn = self._turn
         values: Values = {"started_at": turn.recorder.now()}
         if model is not None:
             values["model"] = text(model)
@@ -59,7 +77,7 @@ class TurnHandle(Block):
             values["max_output_tokens"] = max_output_tokens
         if forced_final is not None:
             values["forced_final"] = forced_final
-        return StepHandle(turn, turn.add_step(values, index))
+        return turn.add_step(values, index)
 
     @guarded
     def stop(
@@ -192,15 +210,14 @@ class TurnHandle(Block):
         """For generators: entered each time the generator goes on, left each time it hands an item out."""
         return GeneratorScope(self._turn, self._turn.place)
 
-    def __enter__(self) -> Self:
-        self._scope = Scope(self._turn, self._turn.place)
-        return self
-
     def __eq__(self, other: object) -> bool:
         return isinstance(other, TurnHandle) and other._turn is self._turn
 
     def __hash__(self) -> int:
         return id(self._turn)
+
+    def _entered(self) -> None:
+        self._scope = Scope(self._turn, self._turn.place)
 
     def _place(self) -> Place | None:
         return self._turn.place

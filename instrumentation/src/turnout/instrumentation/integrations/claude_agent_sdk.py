@@ -196,7 +196,7 @@ class _Listening:
         messages = original(client, *args, **kwargs)
         try:
             async for message in _served(messages, running):
-                if run is None or run.turn.ended:
+                if run is None or self._quiet(_over, run):
                     run = self._quiet(_Run, self._recorder, self._attended, options)
                 if run is not None:
                     self._quiet(run.saw, message)
@@ -284,7 +284,11 @@ class _Listening:
 
     def _current(self, client: Any) -> _Run | None:
         run = self._runs.get(client)
-        return None if run is None or self._quiet(lambda: run.turn.ended) else run
+        return None if run is None or self._quiet(_over, run) else run
+
+
+def _over(run: _Run) -> bool:
+    return run.turn.ended
 
 
 async def _served(items: AsyncGenerator[Any, None], running: Running) -> AsyncGenerator[Any, None]:

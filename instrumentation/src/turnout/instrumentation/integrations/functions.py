@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 from turnout.instrumentation.integrations.default import default_recorder
 from turnout.instrumentation.integrations.support import Quiet
 from turnout.instrumentation.losses import LOSSES
-from turnout.instrumentation.recorder import Recorder
+from turnout.instrumentation.recorder import Recorder, unrecorded
 from turnout.instrumentation.turn import TurnHandle
 from turnout.outcomes.facts import Limits
 
@@ -46,10 +46,11 @@ def recorded(
         conversation_id: a name, or a function of the call's arguments that gives it.
         recorder: the recorder; the process's own where none is given.
     """
+    quiet = Quiet(LOSSES if recorder is None else recorder.losses, SOURCE)
 
     def decorate(function: F) -> F:
         def opened(args: tuple[Any, ...], kwargs: dict[str, Any]) -> TurnHandle:
-            named = conversation_id(*args, **kwargs) if callable(conversation_id) else conversation_id
+            named = quiet(conversation_id, *args, **kwargs) if callable(conversation_id) else conversation_id
             return (recorder or default_recorder()).turn(
                 agent=agent or function.__name__,
                 agent_version=agent_version,
@@ -58,7 +59,7 @@ def recorded(
                 conversation_id=named,
             )
 
-        return _wrapper_for(function, opened)
+        return _wrapper_for(function, lambda args, kwargs: quiet(opened, args, kwargs) or unrecorded(), quiet)
 
     return decorate
 
@@ -66,36 +67,29 @@ def recorded(
 Opened = Callable[[tuple[Any, ...], dict[str, Any]], TurnHandle]
 
 
-def _wrapper_for(function: F, opened: Opened) -> F:
-    quiet = Quiet(LOSSES, SOURCE)
+def _wrapper_for(function: F, opened: Opened, quiet: Quiet) -> F:
     if inspect.isasyncgenfunction(function):
         wrapper = _async_generator(function, opened, quiet)
     elif inspect.iscoroutinefunction(function):
-        wrapper = _coroutine(function, opened, quiet)
+        wrapper = _coroutine(function, opened)
     elif inspect.isgeneratorfunction(function):
         wrapper = _generator(function, opened, quiet)
     else:
-        wrapper = _plain(function, opened, quiet)
+        wrapper = _plain(function, opened)
     return wraps(function)(wrapper)  # type: ignore[return-value]  # a wrapper takes and gives what it wraps
 
 
-def _plain(function: Callable[..., Any], opened: Opened, quiet: Quiet) -> Callable[..., Any]:
+def _plain(function: Callable[..., Any], opened: Opened) -> Callable[..., Any]:
     def call(*args: Any, **kwargs: Any) -> Any:
-        turn = quiet(opened, args, kwargs)
-        if turn is None:
-            return function(*args, **kwargs)
-        with turn:
+        with opened(args, kwargs):
             return function(*args, **kwargs)
 
     return call
 
 
-def _coroutine(function: Callable[..., Any], opened: Opened, quiet: Quiet) -> Callable[..., Any]:
+def _coroutine(function: Callable[..., Any], opened: Opened) -> Callable[..., Any]:
     async def call(*args: Any, **kwargs: Any) -> Any:
-        turn = quiet(opened, args, kwargs)
-        if turn is None:
-            return await function(*args, **kwargs)
-        async with turn:
+        async with opened(args, kwargs):
             return await function(*args, **kwargs)
 
     return call
@@ -103,10 +97,8 @@ def _coroutine(function: Callable[..., Any], opened: Opened, quiet: Quiet) -> Ca
 
 def _generator(function: Callable[..., Any], opened: Opened, quiet: Quiet) -> Callable[..., Any]:
     def call(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
-        turn = quiet(opened, args, kwargs)
+        turn = opened(args, kwargs)
         items = function(*args, **kwargs)
-        if turn is None:
-            return (yield from items)
         try:
             result = yield from _stepping(items, turn, quiet)
         except BaseException as error:
@@ -140,9 +132,9 @@ def _stepping(items: Generator[Any, Any, Any], turn: TurnHandle, quiet: Quiet) -
 
 def _async_generator(function: Callable[..., Any], opened: Opened, quiet: Quiet) -> Callable[..., Any]:
     async def call(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
-        turn = quiet(opened, args, kwargs)
+        turn = opened(args, kwargs)
         items = function(*args, **kwargs)
-        scope = (quiet(turn.generator_scope) if turn is not None else None) or nullcontext()
+        scope = quiet(turn.generator_scope) or nullcontext()
         step: Callable[[], Awaitable[Any]] = partial(items.asend, None)
         try:
             while True:
@@ -160,10 +152,8 @@ def _async_generator(function: Callable[..., Any], opened: Opened, quiet: Quiet)
                 except BaseException as thrown:  # noqa: BLE001 - the consumer's, for the generator to see
                     step = partial(items.athrow, thrown)
         except BaseException as error:
-            if turn is not None:
-                quiet(turn.end, error)
+            quiet(turn.end, error)
             raise
-        if turn is not None:
-            quiet(turn.end)
+        quiet(turn.end)
 
     return call

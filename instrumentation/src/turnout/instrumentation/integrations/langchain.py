@@ -269,7 +269,7 @@ class _Listening:
     ) -> None:
         """A step."""
         del serialized, messages
-        self._model_started(run_id, parent_run_id, metadata, kwargs)
+        self._quiet(self._model_started, run_id, parent_run_id, metadata, kwargs)
 
     def on_llm_start(
         self,
@@ -283,15 +283,15 @@ class _Listening:
     ) -> None:
         """A step of a model that only completes text."""
         del serialized, prompts
-        self._model_started(run_id, parent_run_id, metadata, kwargs)
+        self._quiet(self._model_started, run_id, parent_run_id, metadata, kwargs)
 
     def on_llm_end(self, response: Any, *, run_id: UUID, **_: Any) -> None:
         """The response of a step."""
-        self._tell(run_id, lambda run: run.model_ended(run_id, response))
+        self._quiet(self._tell, run_id, lambda run: run.model_ended(run_id, response))
 
     def on_llm_error(self, error: BaseException, *, run_id: UUID, **_: Any) -> None:
         """The failure of a step."""
-        self._tell(run_id, lambda run: run.model_failed(run_id, error))
+        self._quiet(self._tell, run_id, lambda run: run.model_failed(run_id, error))
 
     def on_tool_start(
         self, serialized: Any, input_str: str, *, run_id: UUID, parent_run_id: UUID | None = None, **kwargs: Any
@@ -306,11 +306,11 @@ class _Listening:
 
     def on_tool_end(self, output: Any, *, run_id: UUID, **_: Any) -> None:
         """A call returned."""
-        self._tell(run_id, lambda run: run.tool_ended(run_id, output))
+        self._quiet(self._tell, run_id, lambda run: run.tool_ended(run_id, output))
 
     def on_tool_error(self, error: BaseException, *, run_id: UUID, **_: Any) -> None:
         """A call raised."""
-        self._tell(run_id, lambda run: run.tool_failed(run_id, error))
+        self._quiet(self._tell, run_id, lambda run: run.tool_failed(run_id, error))
 
     def _tell(self, run_id: UUID, what: Callable[[_Run], None]) -> None:
         run = self._runs.pop(run_id, None)

@@ -44,6 +44,8 @@ _HOOKS: Final = (
 )
 _current: ContextVar["_Run | None"] = ContextVar("turnout-openai-agents", default=None)
 _patches = Patches()
+_processors: list[Any] = []
+"""The one trace processor of the process, once it is there: the SDK takes none back."""
 
 
 def instrument(recorder: Recorder | None = None, *, attended: bool | None = None) -> None:
@@ -59,7 +61,8 @@ def instrument(recorder: Recorder | None = None, *, attended: bool | None = None
     _patches.replace(chat, "_fetch_response", listening.fetch_chat)
     _patches.replace(responses.OpenAIResponsesModel, "_fetch_response", listening.fetch_response)
     _patches.replace(import_module("openai.resources.responses").AsyncResponses, "create", listening.create_response)
-    _add_processor(listening)
+    if not _processors:
+        _add_processor()
 
 
 def uninstrument() -> None:
@@ -72,6 +75,7 @@ class _Run:
 
     def __init__(self, recorder: Recorder, attended: bool | None, agent: Any, options: Mapping[str, Any]) -> None:
         default = import_module("agents.run_config").DEFAULT_MAX_TURNS
+        self.quiet = Quiet(recorder.losses, SOURCE)
         self.calls = Calls()
         self.spans: dict[str, ToolHandle] = {}
         self.step: StepHandle | None = None
@@ -202,7 +206,7 @@ class _Listening:
         try:
             with run.turn:
                 try:
-                    result = await original(runner, agent, *args, **self._hooked(kwargs, run))
+                    result = await original(runner, agent, *args, **(self.quiet(self._hooked, kwargs, run) or kwargs))
                 except BaseException as error:
                     self.quiet(run.raised, error)
                     raise
@@ -219,7 +223,7 @@ class _Listening:
         token = _current.set(run)
         scope = self.quiet(run.turn.enter)
         try:
-            result = original(runner, agent, *args, **self._hooked(kwargs, run))
+            result = original(runner, agent, *args, **(self.quiet(self._hooked, kwargs, run) or kwargs))
         except BaseException as error:
             self.quiet(run.turn.end, error)
             raise
@@ -279,8 +283,7 @@ class _Listening:
         return _Tapped(fetched, lambda event: self.quiet(_event, run, event))
 
     def _hooked(self, kwargs: dict[str, Any], run: _Run) -> dict[str, Any]:
-        hooks = self.quiet(_hooks, run, kwargs.get("hooks"), self.quiet)
-        return kwargs if hooks is None else {**kwargs, "hooks": hooks}
+        return {**kwargs, "hooks": _hooks(run, kwargs.get("hooks"), self.quiet)}
 
 
 def _chunk(run: _Run, chunk: Any) -> None:
@@ -350,13 +353,13 @@ def _tell(run: _Run, name: str, args: tuple[Any, ...]) -> None:
             pass
 
 
-def _add_processor(listening: _Listening) -> None:
+def _add_processor() -> None:
     base = import_module("agents.tracing").TracingProcessor
 
     def ended(_: Any, span: Any) -> None:
         run = _current.get()
         if run is not None:
-            listening.quiet(run.span_ended, span)
+            run.quiet(run.span_ended, span)
 
     def nothing(*_: Any) -> None:
         pass
@@ -364,7 +367,8 @@ def _add_processor(listening: _Listening) -> None:
     methods: dict[str, Callable[..., None]] = dict.fromkeys(
         ("on_trace_start", "on_trace_end", "on_span_start", "shutdown", "force_flush"), nothing
     )
-    import_module("agents").add_trace_processor(type("TurnoutProcessor", (base,), {**methods, "on_span_end": ended})())
+    _processors.append(type("TurnoutProcessor", (base,), {**methods, "on_span_end": ended})())
+    import_module("agents").add_trace_processor(_processors[0])
 
 
 def _guardrail(result: Any) -> str:

@@ -50,10 +50,12 @@ def instrument(recorder: Recorder | None = None, *, attended: bool | None = None
     if getattr(agent.iter, "turnout", False):
         return
     original = agent.iter
+    chosen = recorder or default_recorder()
+    quiet = Quiet(chosen.losses, SOURCE)
 
     def iter_with_turnout(self: Any, *args: Any, **kwargs: Any) -> Any:
-        capabilities = _with_ours(kwargs.get("capabilities"), recorder, attended)
-        return original(self, *args, **{**kwargs, "capabilities": capabilities})
+        capabilities = quiet(_with_ours, kwargs.get("capabilities"), chosen, attended)
+        return original(self, *args, **(kwargs if capabilities is None else {**kwargs, "capabilities": capabilities}))
 
     iter_with_turnout.__wrapped__ = original  # type: ignore[attr-defined]
     iter_with_turnout.turnout = True  # type: ignore[attr-defined]
@@ -67,7 +69,7 @@ def uninstrument() -> None:
         agent.iter = agent.iter.__wrapped__
 
 
-def _with_ours(capabilities: Sequence[Any] | None, recorder: Recorder | None, attended: bool | None) -> list[Any]:
+def _with_ours(capabilities: Sequence[Any] | None, recorder: Recorder, attended: bool | None) -> list[Any]:
     given = list(capabilities or ())
     if any(isinstance(capability, _Listening) for capability in given):
         return given
