@@ -193,3 +193,79 @@ def test_prompts_without_an_id_are_cut_at_each_prompt() -> None:
         event(tape, "user_prompt", at, {"prompt.id": ""})
         api(tape, at + 1, f"q{at}", None, {"prompt.id": ""})
     assert told(tape).count("claude-code | conversation s1") == 2
+
+
+def test_requests_without_an_id_are_told_once() -> None:
+    """A gateway gives no request id: the counts and the time tell which event is of which span, and a failure its status."""
+    tape = Tape("com.anthropic.claude_code.x")
+    head = interaction(tape)
+    for begin, reason in ((1, "tool_use"), (3, "end_turn")):
+        made: Attributes = {**BASE, **TOKENS, "span.type": "llm_request", "model": "m", "stop_reason": reason}
+        tape.span("claude_code.llm_request", begin, begin + 1, made, parent=head)
+        event(tape, "api_request", begin + 1.1, {**TOKENS, "model": "m", "cost_usd": 0.5, "query_source": "sdk"}, head)
+    failed: Attributes = {"error": "busy", "status_code": 529, "error_class": "overloaded"}
+    tape.span(
+        "claude_code.llm_request", 5, 6, {**BASE, **failed, "span.type": "llm_request", "model": "m"}, parent=head
+    )
+    event(tape, "api_error", 6, {**failed, "model": "m"}, head)
+    (turn,) = turns_from(tape.records).turns
+    assert [(step.finish_reason, step.cost_usd, step.error and step.error.status) for step in turn.steps] == [
+        ("tool_use", 0.5, None),
+        ("end_turn", 0.5, None),
+        (None, None, 529),
+    ]
+
+
+def test_an_event_with_other_counts_is_another_request() -> None:
+    """Its span was not exported."""
+    tape = Tape("com.anthropic.claude_code.x")
+    head = interaction(tape)
+    made: Attributes = {**BASE, **TOKENS, "span.type": "llm_request", "model": "m", "stop_reason": "tool_use"}
+    tape.span("claude_code.llm_request", 1, 2, made, parent=head)
+    event(tape, "api_request", 3, {**TOKENS, "output_tokens": 7, "model": "m"}, head)
+    (turn,) = turns_from(tape.records).turns
+    assert len(turn.steps) == 2
+
+
+def test_a_refusal_is_told_before_its_request() -> None:
+    """The event of the request comes after, and no span tells it."""
+    tape = Tape("com.anthropic.claude_code.events")
+    event(tape, "user_prompt", 0)
+    event(tape, "api_refusal", 1.8, {"category": "cyber"})
+    api(tape, 2)
+    (turn,) = turns_from(tape.records).turns
+    assert [step.refusal for step in turn.steps] == [Refusal(category="cyber")]
+
+
+@pytest.mark.parametrize("spans", [True, False], ids=["spans", "events alone"])
+def test_a_sub_agent_that_runs_beside_its_parent_is_a_turn_of_its_own(spans: bool) -> None:
+    """Its request hangs below the parent's next request, its tool is told by events with its id."""
+    tape = Tape("com.anthropic.claude_code.x")
+    head = interaction(tape) if spans else None
+    named: Attributes = {"agent_id": "a1", "query_source": "agent:builtin:general-purpose"}
+    event(tape, "user_prompt", 0, within=head)
+    for begin in (1, 4):
+        api(tape, begin + 1, f"q{begin}", head, {"query_source": "sdk"})
+    if head is not None:
+        request(tape, head, 1, "end_turn", "q1")
+        outer = request(tape, head, 4, "end_turn", "q4")
+        made: Attributes = {**BASE, **TOKENS, **named, "span.type": "llm_request", "model": "m", "request_id": "q9"}
+        tape.span("claude_code.llm_request", 4.1, 5, made, parent=outer)
+    api(tape, 5, "q9", head, named)
+    event(tape, "tool_result", 6, {"agent_id": "a1", "tool_name": "Bash", "tool_use_id": "k", "success": "true"}, head)
+    parent, child = turns_from(tape.records).turns
+    assert (parent.agent, len(parent.steps), parent.children_expected) == ("claude-code", 2, (child.turn_id,))
+    assert (child.agent, child.parent_turn_id, child.turn_id) == ("general-purpose", parent.turn_id, "claude_code:a1")
+    assert [[call.name for call in step.tool_calls] for step in child.steps] == [["Bash"]]
+
+
+@pytest.mark.parametrize(("asked_by", "attended"), [("sdk", False), ("repl_main_thread", True), (None, True)])
+def test_a_program_in_a_shell_has_nobody_there(asked_by: str | None, attended: bool) -> None:
+    """Its terminal is that of the shell."""
+    tape = Tape("com.anthropic.claude_code.x")
+    terminal: Attributes = {"session.id": "s1", "terminal.type": "xterm"}
+    head = tape.span("claude_code.interaction", 0, 9, {**terminal, "span.type": "interaction"})
+    more: Attributes = {} if asked_by is None else {"query_source_safe": asked_by}
+    tape.span("claude_code.llm_request", 1, 2, {**terminal, **TOKENS, **more, "span.type": "llm_request"}, parent=head)
+    (turn,) = turns_from(tape.records).turns
+    assert turn.attended is attended

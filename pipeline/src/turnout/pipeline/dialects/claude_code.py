@@ -4,10 +4,11 @@
 |---|---|---|---|
 | turn | span ``claude_code.interaction``; ``prompt.id`` of the events | 2.1, 2.1 | status always UNSET, no outcome; without spans no event ends a turn |
 | turn id | the interaction's span, which the events name as theirs; without spans ``prompt.id`` | | |
-| request | span ``claude_code.llm_request``; event ``api_request`` (or ``api_error``) | | the same request twice: paired by ``request_id``; a span of a request in flight at the end is missing |
+| request | span ``claude_code.llm_request``; event ``api_request`` (or ``api_error``) | | the same request twice: paired by ``request_id``, which some gateways do not give, else by counts and time; a span of a request in flight at the end is missing |
+| sub-agent | ``agent_id`` on spans and events, ``agent.name`` | 2.1.300 | its spans may hang below a request or a later tool of its parent, its first request's parent is not exported |
 | other requests | ``query_source`` other than the main thread, ``llm_request.context`` = ``standalone``, below a tool | | titles, compaction, sub-agents: turns of their own below the prompt's |
 | finish reason | ``stop_reason`` on the span, as the provider spelled it | | events have none |
-| refusal | event ``api_refusal``, ``category`` | 2.1 | |
+| refusal | event ``api_refusal``, ``category`` | 2.1 | comes before the event of its request; the CLI may ask another model |
 | usage | ``input_tokens``, ``output_tokens``, ``cache_read_tokens``, ``cache_creation_tokens`` | | the input excludes the cache |
 | cost | ``cost_usd`` of ``api_request`` | | |
 | failure | ``error``, ``status_code``, ``attempt`` (attempts made) | | |
@@ -16,16 +17,18 @@
 | denial | ``decision`` = ``reject``, ``source`` | | |
 | finish hook | event ``hook_execution_complete`` with ``hook_event`` ``Stop``: ``num_blocking`` | 2.1 | |
 | conversation | ``session.id`` | | |
-| attended | ``terminal.type`` other than ``non-interactive`` | | |
+| attended | ``terminal.type`` other than ``non-interactive``, unless ``query_source`` is ``sdk`` | | a program's terminal is that of the shell it runs in |
 | step limit | nothing: the last ``stop_reason`` is ``tool_use`` | | an interrupt looks the same |
 """
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from turnout.outcomes.facts import CheckVerdict, FinishCheck, Refusal, Step, StepError, ToolCall, ToolStatus
 from turnout.pipeline.dialects import errors, values
+from turnout.pipeline.dialects.claude_spans import SOURCE, OpenRequests, agent_draft, agent_of, gather_agents
 from turnout.pipeline.dialects.draft import Draft
 from turnout.pipeline.dialects.events import LOG, ended, in_order, node_of
 from turnout.pipeline.dialects.plan import Plan
@@ -33,7 +36,6 @@ from turnout.pipeline.dialects.reading import Node, Reading, Role
 from turnout.pipeline.dialects.tree import Key
 from turnout.pipeline.telemetry import Attributes, LogRecord, Span
 
-SOURCE = "claude_code"
 SCOPE = "com.anthropic.claude_code"
 
 _ROLES = {"interaction": Role.AGENT, "llm_request": Role.CALL, "tool": Role.TOOL}
@@ -57,6 +59,8 @@ _EVENTS = frozenset(
 )
 _REQUESTS = frozenset({"api_request", "api_error"})
 _MAIN = ("sdk", "repl_main_thread", "main")
+_PROGRAM = "sdk"
+_KIND = re.compile(r"[.:]")
 _BY_PERSON = frozenset({"user_reject", "user_abort"})
 
 
@@ -99,14 +103,31 @@ def reading(span: Span) -> Reading:
 
 
 def _about(role: Role, attributes: Attributes) -> Reading:
-    terminal = values.text(attributes, "terminal.type")
     return Reading(
         role=role,
         source=SOURCE,
-        agent="claude-code",
+        agent=_agent(attributes),
         conversation_id=values.text(attributes, "session.id"),
-        attended=None if terminal is None else terminal != "non-interactive",
+        attended=_attended(role, attributes),
     )
+
+
+def _agent(attributes: Attributes) -> str | None:
+    """The program, or the kind of its sub-agent, which the source of a request ends with."""
+    if "agent_id" not in attributes:
+        return "claude-code"
+    asked_by = values.text(attributes, "query_source", "query_source_safe") or ""
+    kind = _KIND.split(asked_by)[-1] if asked_by.startswith("agent") else ""
+    return values.text(attributes, "agent.name") or kind or None
+
+
+def _attended(role: Role, attributes: Attributes) -> bool | None:
+    """Whether somebody is there: the requests of a program say so, though its terminal is that of the shell."""
+    terminal = values.text(attributes, "terminal.type")
+    asked_by = values.text(attributes, "query_source", "query_source_safe") or ""
+    if terminal == "non-interactive" or asked_by.startswith(_PROGRAM):
+        return False
+    return None if terminal is None or role is Role.AGENT else True
 
 
 def _span_step(span: Span) -> Step:
@@ -135,7 +156,11 @@ def _request(attributes: Attributes) -> Step:
 
 def _error(attributes: Attributes) -> StepError:
     message = values.text(attributes, "error")
-    return StepError(status=values.whole(attributes, "status_code") or errors.status_in(message), message=message)
+    return StepError(
+        type=values.text(attributes, "error_class"),
+        status=values.whole(attributes, "status_code") or errors.status_in(message),
+        message=message,
+    )
 
 
 def _span_tool(attributes: Attributes) -> ToolCall:
@@ -171,16 +196,13 @@ class _Prompt:
 def add(plan: Plan, logs: Iterable[LogRecord]) -> None:
     """Put what the spans below a tool and the events say to the drafts; prompts without spans become drafts of their own."""
     _settle_tools(plan)
-    calls = {node.key: node for node in plan.nodes(SOURCE, Role.CALL)}
-    free: dict[str, list[Node]] = defaultdict(list)
-    for node in sorted(calls.values(), key=lambda node: (node.span.start or 0, node.span.span_id)):
-        if node.reading.step is not None and node.reading.step.request_id:
-            free[node.reading.step.request_id].append(node)
+    gather_agents(plan)
+    requests = OpenRequests(plan.nodes(SOURCE, Role.CALL))
     tools: dict[str | None, list[Node]] = defaultdict(list)
     for node in plan.nodes(SOURCE, Role.TOOL):
         tools[node.reading.tool.id if node.reading.tool else None].append(node)
     for prompt in _prompts(logs):
-        _Told(plan, prompt, free, tools).put()
+        _Told(plan, prompt, requests, tools).put()
 
 
 def _settle_tools(plan: Plan) -> None:
@@ -217,11 +239,11 @@ class _Told:
     """One prompt's events on their way into the drafts."""
 
     def __init__(
-        self, plan: Plan, prompt: _Prompt, free: dict[str, list[Node]], tools: Mapping[str | None, list[Node]]
+        self, plan: Plan, prompt: _Prompt, requests: OpenRequests, tools: Mapping[str | None, list[Node]]
     ) -> None:
         self._plan = plan
         self._prompt = prompt
-        self._free = free
+        self._requests = requests
         self._draft = self._head()
         self._tools = tools
         self._resulted: set[Key] = set()
@@ -233,12 +255,13 @@ class _Told:
                     self._request(log)
                 case "tool_result" | "tool_decision":
                     self._tool(log)
-                case "api_refusal":
-                    self._refusal(log)
                 case "hook_execution_complete":
                     self._hook(log)
                 case _:
                     pass
+        for log in self._prompt.events:
+            if event_of(log) == "api_refusal":
+                self._refusal(log)  # it comes before the event of the request that was refused
 
     def _head(self) -> Draft:
         """The draft of the interaction that the events name as their span, else one of the prompt alone."""
@@ -263,11 +286,11 @@ class _Told:
         told = _request(a)
         if event_of(log) == "api_error":
             told = replace(told, error=_error(a))
-        waiting = self._free.get(told.request_id or "", [])
-        if waiting:
-            self._known(waiting.pop(0), told)
+        known = self._requests.take(told, log)
+        if known is not None:
+            self._known(known, told)
             return
-        draft = self._side(values.text(a, "query_source"))
+        draft = self._agents(log) or self._side(values.text(a, "query_source"))
         draft.calls.append(node_of(log, replace(_about(Role.CALL, a), step=told)))
 
     def _known(self, node: Node, told: Step) -> None:
@@ -281,6 +304,15 @@ class _Told:
         if owner is not self._draft and not owner.heads and owner.parent is None:
             owner.parent = self._draft.key
 
+    def _agents(self, log: LogRecord) -> Draft | None:
+        """The draft of the sub-agent that an event names."""
+        agent = agent_of(log)
+        if agent is None:
+            return None
+        draft = agent_draft(self._plan, log.trace_id, agent)
+        draft.parent = draft.parent or self._draft.key
+        return draft
+
     def _side(self, source: str | None) -> Draft:
         """The draft for requests of one subsystem: the prompt's own for the main thread."""
         if source is None or source.startswith(_MAIN):
@@ -293,27 +325,28 @@ class _Told:
     def _tool(self, log: LogRecord) -> None:
         told = _span_tool(log.attributes)
         decided = event_of(log) == "tool_decision"
-        node = self._call_of(told.id, log)
+        draft = self._agents(log) or self._draft
+        node = self._call_of(told.id, log, draft)
         if node is None:
             told = replace(told, status=ToolStatus.RUNNING) if told.status is None else told
             node = node_of(log, replace(_about(Role.TOOL, log.attributes), tool=told))
-            self._draft.tools.append(node)
+            draft.tools.append(node)
         elif node.reading.tool is not None:
             node.reading = replace(node.reading, tool=_settled(node.reading.tool, told))
         if not decided:
             self._resulted.add(node.key)
             node.span = ended(node, log.time).span
 
-    def _call_of(self, call_id: str | None, log: LogRecord) -> Node | None:
+    def _call_of(self, call_id: str | None, log: LogRecord, draft: Draft) -> Node | None:
         """The tool call that an event is about: the nearest with this id that has no result yet."""
-        known = [*self._tools.get(call_id, ()), *(node for node in self._draft.tools if node.key[1].startswith(LOG))]
+        known = [*self._tools.get(call_id, ()), *(node for node in draft.tools if node.key[1].startswith(LOG))]
         same = [
             node
             for node in known
             if node.reading.tool is not None
             and node.reading.tool.id == call_id
             and node.key not in self._resulted
-            and (node.span.trace_id == log.trace_id or node in self._draft.tools)
+            and (node.span.trace_id == log.trace_id or node in draft.tools)
         ]
         return min(same, key=lambda node: (abs((node.span.end or 0) - (log.time or 0)), node.key), default=None)
 
