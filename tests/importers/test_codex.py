@@ -22,7 +22,7 @@ from turnout.outcomes.facts import (
     Usage,
 )
 from turnout.outcomes.instants import parse_instant
-from turnout.pipeline.importers import KINDS, Damaged, Skipped
+from turnout.pipeline.importers import KINDS, Damaged, Skipped, detect
 
 Lines = Callable[..., Path]
 Line = dict[str, Any]
@@ -353,6 +353,26 @@ def test_a_session_log_is_read_like_a_rollout(lines: Lines) -> None:
         ("ollama", "gpt-oss", 0),
     ]
     assert [claim.reason for claim in turn.claims] == ["completed"]
+
+
+def test_bare_events_of_the_first_versions(lines: Lines) -> None:
+    """They hold no time, and the settings of the run come before them."""
+    events: list[Line] = [
+        {"type": "session_configured", "session_id": "s1", "model": "gpt-x"},
+        {"type": "task_started"},
+        {"type": "exec_command_begin", "call_id": "c1", "command": ["ls"]},
+        {"type": "exec_command_end", "call_id": "c1", "exit_code": 0},
+        {"type": "agent_message", "message": "done"},
+        {"type": "task_complete", "last_agent_message": "done"},
+    ]
+    path = lines("log.jsonl", {"model": "gpt-x", "prompt": "do it"}, *({"id": "0", "msg": body} for body in events))
+    assert detect(path) == "codex"
+    (turn,) = turns(path)
+    assert (turn.turn_id, [claim.reason for claim in turn.claims]) == ("codex:s1:0", ["completed"])
+    assert [(step.model, [call.status for call in step.tool_calls]) for step in turn.steps] == [
+        ("gpt-x", [ToolStatus.OK]),
+        ("gpt-x", []),
+    ]
 
 
 def test_a_session_that_was_closed_leaves_its_turn_open(lines: Lines) -> None:
