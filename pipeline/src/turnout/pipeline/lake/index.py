@@ -1,4 +1,4 @@
-"""Which groups of files may hold a turn id: a small file of hashes beside each group, so that no search reads the lake.
+"""Which groups of files may hold a turn id or a call: a small file of hashes beside each group, so that no search reads the lake.
 
 An answer may name a group that does not hold the id (it was rewritten, or two ids share a hash), never leave one out: a group whose
 index file is missing or not whole is always named.
@@ -19,7 +19,7 @@ FOLDER: Final = "_index"
 
 _Hashes = npt.NDArray[np.uint64]
 _WIDTH: Final = 8
-_MAGIC: Final = b"turnout1"
+_MAGIC: Final = b"turnout2"
 _HEADER: Final = len(_MAGIC) + _WIDTH
 
 
@@ -31,7 +31,7 @@ class IdIndex:
         self._held: dict[Place, _Hashes] = {}
 
     def write(self, place: Place, ids: Iterable[str]) -> None:
-        """Note that these ids (of turns and of roots) are in a new group."""
+        """Note that these ids (of turns, roots and calls) are in a new group."""
         hashes = np.unique(_hashed(ids))
         header = _MAGIC + len(hashes).to_bytes(_WIDTH, "little")
         self._store.put(FOLDER, path_of(place), header + hashes.astype("<u8").tobytes(), durable=False)
@@ -43,6 +43,11 @@ class IdIndex:
         if whole:
             self._held = {place: hashes for place, hashes in self._held.items() if place in live}
         return {place for place in live if self._may_hold(place, wanted)}
+
+    def holds_all(self, place: Place, ids: Iterable[str]) -> bool | None:
+        """Whether the index file of a group names all of these ids; None where it is missing or not whole."""
+        hashes = self._read(place)
+        return None if hashes is None else bool(np.isin(_hashed(ids), hashes).all())
 
     def _may_hold(self, place: Place, wanted: _Hashes) -> bool:
         hashes = self._held.get(place)

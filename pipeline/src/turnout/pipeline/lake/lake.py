@@ -27,13 +27,14 @@ from turnout.pipeline.lake.files import DataFile, Snapshot
 from turnout.pipeline.lake.index import IdIndex
 from turnout.pipeline.lake.object_store import store_at
 from turnout.pipeline.lake.parquet import Namer
+from turnout.pipeline.lake.problems import Problem
 from turnout.pipeline.lake.reading import Reader
 from turnout.pipeline.lake.repricing import Repriced
 from turnout.pipeline.lake.store import Store
 from turnout.pipeline.lake.sweep import GRACE, Swept, sweep
 from turnout.pipeline.lake.tables import append
 from turnout.pipeline.lake.upsert import Place
-from turnout.pipeline.lake.verify import Problem, verify
+from turnout.pipeline.lake.verify import verify
 from turnout.pipeline.lake.writing import Position, Reached, Writer, Written
 from turnout.pipeline.rows import ClassifiedTurn
 from turnout.pipeline.schema import LEDGER

@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable
 from functools import partial
 from typing import Any, Final
 
+import msgspec
 import polars as pl
 
 from turnout.outcomes.facts import TurnFacts
@@ -18,6 +19,7 @@ _COLUMNS: Final = (
     "turn_id",
     "root_turn_id",
     "parent_turn_id",
+    "trace_id",
     "flags",
     "usage_complete",
     "input_tokens",
@@ -30,6 +32,22 @@ _COLUMNS: Final = (
     "last_segment",
     "facts",
 )
+
+
+def tellers_of(store: Store, index: IdIndex, files: Iterable[DataFile], calls: Collection[str]) -> dict[str, Stored]:
+    """Every row of `turns` that tells of one of these calls."""
+    live = places_of(files)
+    quoted = [f'"message_id":{json_text(call)}' for call in calls]
+    mentions = pl.col("trace_id").is_null() & pl.col("facts").str.contains_any(quoted)
+    found: dict[str, Stored] = {}
+    for place in sorted(index.places(map(json_text, calls), live)):
+        found |= _where(store, place, live[place], mentions)
+    return found
+
+
+def json_text(call: str) -> str:
+    """The id of a call as it stands in stored facts; the index knows calls by this."""
+    return msgspec.json.encode(call).decode()
 
 
 def stored_rows(store: Store, index: IdIndex, files: Iterable[DataFile], keys: Collection[str]) -> dict[str, Stored]:
@@ -49,9 +67,13 @@ def stored_rows(store: Store, index: IdIndex, files: Iterable[DataFile], keys: C
 def _matching(store: Store, place: Place, file: DataFile, keys: set[str]) -> dict[str, Stored]:
     wanted = pl.Series(list(keys), dtype=pl.String).implode()
     match = pl.any_horizontal(pl.col("turn_id", "root_turn_id", "parent_turn_id").is_in(wanted))
+    return _where(store, place, file, match)
+
+
+def _where(store: Store, place: Place, file: DataFile, condition: pl.Expr) -> dict[str, Stored]:
     rows = (
         pl.scan_parquet(store.local("turns", file.path), hive_partitioning=False, glob=False)
-        .filter(match)
+        .filter(condition)
         .select(_COLUMNS)
     )
     return {row["turn_id"]: _stored(place, row) for row in rows.collect().iter_rows(named=True)}
@@ -62,6 +84,7 @@ def _stored(place: Place, row: dict[str, Any]) -> Stored:
         turn_id=row["turn_id"],
         root=row["root_turn_id"],
         parent=row["parent_turn_id"],
+        told_by_spans=row["trace_id"] is not None,
         digest=row["digest"],
         classifier_version=row["classifier_version"],
         received_at=micros(row["received_at"]) * 1000,

@@ -1,4 +1,4 @@
-"""Flags that only several turns together can set: a parent that is not there, a sub-agent whose usage is missing. Pure."""
+"""Flags that only several turns together can set: a parent that is not there, a sub-agent whose usage is missing; what is set for calls, `calls` says. Pure."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -7,8 +7,8 @@ from typing import Final
 
 from turnout.outcomes.verdict import Flag
 
-RELATION_FLAGS: Final = frozenset({Flag.CHILD_USAGE_MISSING, Flag.ORPHAN})
-"""The flags that are decided here, and nowhere else."""
+RELATION_FLAGS: Final = frozenset({Flag.CHILD_USAGE_MISSING, Flag.ORPHAN, Flag.DUPLICATE_CALL})
+"""The flags that the lake alone sets."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from turnout.pipeline.lake.files import DataFile
 from turnout.pipeline.lake.parquet import NewFile
 from turnout.pipeline.lake.tables import CHILDREN, Tables
 from turnout.pipeline.lake.upsert import Place, plan_removal
-from turnout.pipeline.lake.writing import NAMES, Writer, ids_of
+from turnout.pipeline.lake.writing import NEEDED, Writer, ids_of
 from turnout.pipeline.rows import classified
 
 BATCH: Final = 2000
@@ -45,8 +45,8 @@ def merge(writer: Writer, places: Sequence[Place]) -> Merged:
             new[name] = poured
             writer.reached(f"{name} merged")
     new_turns = tables.store.local("turns", new["turns"].file.path)
-    ids = pl.read_parquet(new_turns, columns=[*NAMES], hive_partitioning=False, glob=False)
-    writer.index.write(place, ids_of(ids))
+    rows = pl.scan_parquet(new_turns, hive_partitioning=False, glob=False).select(NEEDED)
+    writer.index.write(place, ids_of(rows))
     return Merged(len(places), old, new)
 
 

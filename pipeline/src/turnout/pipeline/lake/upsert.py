@@ -8,12 +8,13 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from turnout.outcomes.classify import CLASSIFIER_VERSION
 from turnout.outcomes.facts import Instant, TurnFacts
 from turnout.outcomes.verdict import Flag
 from turnout.pipeline.combine import combine
+from turnout.pipeline.lake.calls import Teller, calls_of, elsewhere, teller_of
 from turnout.pipeline.lake.relations import RELATION_FLAGS, Family, Kin, with_flags
 from turnout.pipeline.rows import ClassifiedTurn, classified, digest_of, facts_json
 
@@ -28,6 +29,7 @@ class Stored:
     turn_id: str
     root: str
     parent: str | None
+    told_by_spans: bool
     digest: str
     classifier_version: str
     received_at: Instant
@@ -39,13 +41,20 @@ class Stored:
     place: Place
     facts: Callable[[], TurnFacts]
 
+    @property
+    def teller(self) -> Teller:
+        """What it tells of calls."""
+        calls = frozenset[str]() if self.told_by_spans else calls_of(self.facts())
+        return Teller(self.turn_id, self.started_at, calls)
+
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """What a row says that follows from other rows."""
+    """What a row says that follows from other rows; ``elsewhere`` are the calls that count in another one."""
 
     last_segment: bool
     flags: tuple[str, ...]
+    elsewhere: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +71,13 @@ class Plan:
     """What to write and what to take away.
 
     ``written`` are new rows and replacements; ``replaced`` are the stored rows in whose place they stand, ``withdrawn`` those in whose place
-    nothing stands; ``marked`` are stored rows that stay, with a new mark.
+    nothing stands; ``recounted`` are written and replaced rows of the same facts that count other calls than before; ``marked`` are stored rows
+    that stay, with a new mark.
     """
 
     written: tuple[Fresh, ...]
     replaced: tuple[Stored, ...]
+    recounted: tuple[tuple[Stored, Fresh], ...]
     withdrawn: tuple[Stored, ...]
     marked: tuple[tuple[Stored, Mark], ...]
     unchanged: int
@@ -74,7 +85,12 @@ class Plan:
     @property
     def gone(self) -> tuple[Stored, ...]:
         """The stored rows to take away with their steps and tool calls."""
-        return (*self.replaced, *self.withdrawn)
+        return (*self.replaced, *self.withdrawn, *(row for row, _ in self.recounted))
+
+    @property
+    def rows(self) -> tuple[Fresh, ...]:
+        """All turns to write."""
+        return (*self.written, *(fresh for _, fresh in self.recounted))
 
     @property
     def new(self) -> int:
@@ -92,8 +108,8 @@ def plan_upsert(
 
     Args:
         incoming: turns in any order, doubled or not.
-        stored: by turn id, at least every row with an incoming or withdrawn turn id, their parents, the children of either, and every segment
-            of all these roots.
+        stored: by turn id, at least every row with an incoming or withdrawn turn id, their parents, the children of either, every segment
+            of all these roots, all that tell of a call that any of them tells of, and all that tell of a call that one of these does.
         supersedes: by turn id, the digest of the stored facts that the incoming ones were made from more evidence than: they stand
             in the place of exactly those, and add up with any other.
         withdrawn: by turn id, the digest of stored facts that are no turn of their own.
@@ -106,10 +122,11 @@ def plan_upsert(
     came = {fresh.turn.facts.turn_id for fresh in arrived}
     taken_back = [row for row in stored.values() if row.digest == (withdrawn or {}).get(row.turn_id)]
     lost = tuple(row for row in taken_back if row.turn_id not in came)
-    marks = _Marks(changed, _without(stored, (*replaced, *lost)), lost)
+    marks = _Marks(changed, stored, (*replaced, *lost), lost)
     return Plan(
         written=tuple(replace(fresh, mark=marks.of_fresh(fresh)) for fresh in changed),
         replaced=replaced,
+        recounted=marks.recounted(),
         withdrawn=lost,
         marked=marks.changes(),
         unchanged=len(arrived) - len(changed),
@@ -121,39 +138,77 @@ def plan_removal(ids: Collection[str], stored: Mapping[str, Stored]) -> Plan:
 
     Args:
         ids: of the turns.
-        stored: by turn id, these turns, their parents, their children, and every segment of all these roots.
+        stored: by turn id, these turns and all that a change must look at besides, as for `plan_upsert`.
     """
     lost = tuple(row for row in stored.values() if row.turn_id in ids)
-    marks = _Marks((), _without(stored, lost), lost)
-    return Plan(written=(), replaced=(), withdrawn=lost, marked=marks.changes(), unchanged=0)
+    marks = _Marks((), stored, lost, lost)
+    return Plan((), (), marks.recounted(), lost, marks.changes(), unchanged=0)
 
 
-def _without(stored: Mapping[str, Stored], gone: Iterable[Stored]) -> list[Stored]:
-    ids = {row.turn_id for row in gone}
-    return [row for row in stored.values() if row.turn_id not in ids]
+_NONE: Final = frozenset[str]()
+
+
+def _calls_elsewhere(
+    changed: Iterable[Fresh], stored: Mapping[str, Stored], kept: Iterable[Stored], leaving: Iterable[str]
+) -> tuple[Mapping[str, frozenset[str]], Mapping[str, frozenset[str]]]:
+    """By turn, the calls that count in another one: after the change, and before it."""
+    coming = [teller_of(fresh.turn.facts) for fresh in changed]
+    going = [stored[turn_id].teller for turn_id in leaving]
+    if not any(teller.calls for teller in (*coming, *going)):
+        return {}, {}
+    staying = [row.teller for row in kept]
+    return elsewhere([*staying, *coming]), elsewhere([*staying, *going])
 
 
 class _Marks:
     """What rows say of each other once a change is made."""
 
-    def __init__(self, changed: Sequence[Fresh], kept: Sequence[Stored], lost: Sequence[Stored]) -> None:
-        self._kept = kept
-        self._last = _last_segments(changed, kept)
+    def __init__(
+        self, changed: Sequence[Fresh], stored: Mapping[str, Stored], gone: Iterable[Stored], lost: Sequence[Stored]
+    ) -> None:
+        """Look at everything.
+
+        Args:
+            changed: the turns to write.
+            stored: all rows.
+            gone: those of them that are taken away.
+            lost: those of these that nothing stands in the place of.
+        """
+        leaving = {row.turn_id for row in gone}
+        self._kept = [row for row in stored.values() if row.turn_id not in leaving]
+        self._last = _last_segments(changed, self._kept)
+        self._elsewhere, self._elsewhere_before = _calls_elsewhere(changed, stored, self._kept, leaving)
+        self._now = max((fresh.changed_at for fresh in changed), default=0)
         own = [_kin_of(fresh.turn) for fresh in changed]
         self._parents = {kin.parent for kin in own if kin.parent is not None}
         self._parents |= {row.parent for row in lost if row.parent is not None}
         self._names = {name for kin in own for name in (kin.turn_id, kin.root)}
         self._names |= {name for row in lost for name in (row.turn_id, row.root)}
-        self._family = Family([*own, *(_stored_kin(row, self._parents) for row in kept)])
+        self._family = Family([*own, *(_stored_kin(row, self._parents) for row in self._kept)])
 
     def of_fresh(self, fresh: Fresh) -> Mark:
         kin = _kin_of(fresh.turn)
-        flags = with_flags(fresh.turn.verdict.flags, self._family.flags(kin))
-        return Mark(kin.turn_id in self._last, flags)
+        calls = self._elsewhere.get(kin.turn_id, _NONE)
+        relation = self._family.flags(kin) | ({Flag.DUPLICATE_CALL} if calls else set())
+        return Mark(kin.turn_id in self._last, with_flags(fresh.turn.verdict.flags, relation), calls)
+
+    def recounted(self) -> tuple[tuple[Stored, Fresh], ...]:
+        return tuple((row, self._written_anew(row)) for row in self._kept if self._counts_anew(row))
 
     def changes(self) -> tuple[tuple[Stored, Mark], ...]:
-        marks = ((row, Mark(row.turn_id in self._last, self._flags(row))) for row in self._kept)
+        kept = [row for row in self._kept if not self._counts_anew(row)]
+        marks = ((row, Mark(row.turn_id in self._last, self._flags(row))) for row in kept)
         return tuple((row, mark) for row, mark in marks if mark != Mark(row.last_segment, row.flags))
+
+    def _counts_anew(self, row: Stored) -> bool:
+        return self._elsewhere.get(row.turn_id, _NONE) != self._elsewhere_before.get(row.turn_id, _NONE)
+
+    def _written_anew(self, row: Stored) -> Fresh:
+        calls = self._elsewhere.get(row.turn_id, _NONE)
+        relation = {Flag(flag) for flag in self._flags(row)} & RELATION_FLAGS - {Flag.DUPLICATE_CALL}
+        turn = classified(row.facts(), row.received_at)
+        flags = with_flags(turn.verdict.flags, relation | ({Flag.DUPLICATE_CALL} if calls else set()))
+        return Fresh(turn, max(self._now, row.received_at), Mark(row.turn_id in self._last, flags, calls))
 
     def _flags(self, row: Stored) -> tuple[str, ...]:
         """The flags of a row that stays: only what the change bears on, for the rest of its family may not be here."""
@@ -202,18 +257,18 @@ def _against(fresh: Fresh, stored: Mapping[str, Stored], instead: Mapping[str, s
     row = stored.get(turn.facts.turn_id)
     if row is None:
         return fresh
-    current = row.classifier_version == CLASSIFIER_VERSION
-    if current and _digest(turn) == row.digest:
+    if is_same(row, turn):
         return None
     received = min(row.received_at, turn.received_at)
     if row.digest == instead.get(turn.facts.turn_id):
         return Fresh(ClassifiedTurn(turn.facts, turn.verdict, received), fresh.changed_at)
     merged = classified(combine(row.facts(), turn.facts), received)
-    return None if current and _digest(merged) == row.digest else Fresh(merged, fresh.changed_at)
+    return None if is_same(row, merged) else Fresh(merged, fresh.changed_at)
 
 
-def _digest(turn: ClassifiedTurn) -> str:
-    return digest_of(facts_json(turn))
+def is_same(row: Stored, turn: ClassifiedTurn) -> bool:
+    """Whether a row says all that a turn says, as this classifier decides it."""
+    return row.classifier_version == CLASSIFIER_VERSION and row.digest == digest_of(facts_json(turn))
 
 
 def _last_segments(changed: Iterable[Fresh], kept: Iterable[Stored]) -> set[str]:

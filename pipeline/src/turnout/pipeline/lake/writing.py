@@ -4,21 +4,22 @@ Until the commit of `turns` nothing of the write is part of the lake. Every comm
 otherwise the whole write is done again.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import polars as pl
 
 from turnout.pipeline.frames import FRAMES, frame_of
+from turnout.pipeline.lake.calls import calls_of, counted_once
 from turnout.pipeline.lake.cubing import Cubing
 from turnout.pipeline.lake.files import DataFile, at_places
 from turnout.pipeline.lake.index import IdIndex
-from turnout.pipeline.lake.lookup import stored_rows
+from turnout.pipeline.lake.lookup import stored_rows, tellers_of
 from turnout.pipeline.lake.parquet import Namer, NewFile, by_date
 from turnout.pipeline.lake.store import Store
 from turnout.pipeline.lake.tables import Tables
-from turnout.pipeline.lake.upsert import Fresh, Plan, Stored, plan_upsert
+from turnout.pipeline.lake.upsert import Fresh, Plan, Stored, is_same, plan_upsert
 from turnout.pipeline.rows import ClassifiedTurn, Row, turn_row
 
 Reached = Callable[[str], None]
@@ -71,7 +72,7 @@ class Writer:
         if position is not None and self._taken(position):
             return Written(0, 0, len({turn.facts.turn_id for turn in turns}))
         plan = plan_upsert(turns, self.around(turns, withdrawn or ()), supersedes, withdrawn)
-        if plan.written or plan.gone or plan.marked or position is not None:
+        if plan.rows or plan.gone or plan.marked or position is not None:
             self.change(plan, position)
         return Written(plan.new, len(plan.replaced), plan.unchanged, len(plan.withdrawn))
 
@@ -87,22 +88,22 @@ class Writer:
             ConflictError: when another writer committed meanwhile; nothing of it is then part of the lake.
         """
         group = self.tables.namer()
-        turns = [fresh.turn for fresh in plan.written]
+        turns = [_told(fresh) for fresh in plan.rows]
         for name, frame_of_turns in FRAMES.items():
             added, removed = self._exchange(name, group, frame_of_turns(turns), plan)
             if added or removed:
                 self.reached(f"{name} written")
                 self.tables[name].commit(added, removed)
                 self.reached(f"{name} committed")
-        frame = frame_of("turns", [_turn_row(fresh) for fresh in plan.written])
+        frame = frame_of("turns", [_turn_row(fresh) for fresh in plan.rows])
         added, removed = self._exchange("turns", group, frame, plan)
         for date, rows in by_date(frame):
-            self.index.write((date, group), ids_of(rows))
+            self.index.write((date, group), ids_of(rows.lazy()))
         self.reached("turns written")
         self.tables.turns.commit(added, removed, transactions=self._names(position))
         self.reached("turns committed")
 
-    def around(self, turns: Iterable[ClassifiedTurn], going: Collection[str] = ()) -> dict[str, Stored]:
+    def around(self, turns: Sequence[ClassifiedTurn], going: Collection[str] = ()) -> dict[str, Stored]:
         """What a change must look at: the turns as they are stored and those that go, their parents and the children of all these."""
         every = [turn.facts for turn in turns]
         parents = {facts.parent_turn_id for facts in every if facts.parent_turn_id}
@@ -113,7 +114,23 @@ class Writer:
         found |= self._rows(lost - keys)
         known = parents | lost
         started = (row.facts().children_expected for row in found.values() if {row.turn_id, row.root} & known)
-        return found | self._rows(set[str]().union(*started) - keys - lost)
+        found |= self._rows(set[str]().union(*started) - keys - lost)
+        telling = [turn for turn in turns if calls_of(turn.facts) and not _is_stored(turn, found)]
+        touched = {turn.facts.turn_id for turn in telling} | set(going)
+        before = (row.teller.calls for row in found.values() if row.turn_id in touched)
+        return found | self._tellers(set[str]().union(*(calls_of(turn.facts) for turn in telling), *before))
+
+    def _tellers(self, calls: set[str]) -> dict[str, Stored]:
+        """The rows that tell of some calls, and those that tell of another call of such a row."""
+        found: dict[str, Stored] = {}
+        asked: set[str] = set()
+        for _ in range(2):
+            if calls - asked:
+                files = self.tables.turns.files()
+                found |= tellers_of(self.tables.store, self.index, files, calls - asked)
+                asked |= calls
+                calls = set[str]().union(*(row.teller.calls for row in found.values()))
+        return found
 
     def _rows(self, keys: Collection[str]) -> dict[str, Stored]:
         return stored_rows(self.tables.store, self.index, self.tables.turns.files(), keys) if keys else {}
@@ -138,12 +155,34 @@ class Writer:
         return added + self.tables.rewritten(name, touched, gone, marks), touched
 
 
-def ids_of(rows: pl.DataFrame) -> set[str]:
-    """What the group of some rows of `turns` is found by."""
-    return {name for column in NAMES for name in rows[column].drop_nulls()}
+NEEDED: Final = (*NAMES, "trace_id", "facts")
+"""What `ids_of` looks at."""
+
+
+def ids_of(rows: pl.LazyFrame) -> set[str]:
+    """What the group of some rows of `turns` is found by: the ids of turns and roots, and of the calls that transcripts tell of."""
+    calls = pl.col("facts").str.extract_all(_CALL).list.explode().str.slice(len(_CALL_KEY))
+    told = rows.filter(pl.col("trace_id").is_null()).select(name=calls)
+    names = (rows.select(name=pl.col(column)) for column in NAMES)
+    found = pl.concat([*names, told]).unique().collect(engine="streaming")
+    return set(found["name"].drop_nulls())
+
+
+_CALL_KEY: Final = '"message_id":'
+_CALL: Final = _CALL_KEY + r'"(?:[^"\\]|\\.)*"'
+
+
+def _is_stored(turn: ClassifiedTurn, found: Mapping[str, Stored]) -> bool:
+    row = found.get(turn.facts.turn_id)
+    return row is not None and is_same(row, turn)
+
+
+def _told(fresh: Fresh) -> ClassifiedTurn:
+    """The turn as its rows tell it."""
+    return fresh.turn if fresh.mark is None else counted_once(fresh.turn, fresh.mark.elsewhere)
 
 
 def _turn_row(fresh: Fresh) -> Row:
-    row = turn_row(fresh.turn) | {"updated_at": fresh.changed_at // 1000}
+    row = turn_row(_told(fresh)) | {"updated_at": fresh.changed_at // 1000}
     mark = fresh.mark
     return row if mark is None else row | {"last_segment": mark.last_segment, "flags": list(mark.flags)}
