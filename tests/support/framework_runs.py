@@ -81,12 +81,13 @@ def _langchain(name: str, words: Words, *, sync: bool = False) -> Any:
     def tool() -> str:
         return str(words)
 
+    calls = [{"name": name, "args": {}, "id": "1"}]
+    answers = iter([lambda: core.AIMessage(content="", tool_calls=calls), lambda: core.AIMessage(content=_said(words))])
+
     def generate(self: Any, *args: Any, **kwargs: Any) -> Any:
         self.messages = iter([next(answers)()])
         return base._generate(self, *args, **kwargs)
 
-    calls = [{"name": name, "args": {}, "id": "1"}]
-    answers = iter([lambda: core.AIMessage(content="", tool_calls=calls), lambda: core.AIMessage(content=_said(words))])
     model = type("Scripted", (base,), {"bind_tools": bind_tools, "_generate": generate})(messages=iter([]))
     made = {"func": tool} if sync else {"coroutine": tool_saying(words)}
     work = import_module("langchain_core.tools").StructuredTool.from_function(**made, name=name, description="Work.")
