@@ -100,7 +100,7 @@ def welcome(service: "Service") -> str:
     who = "this machine alone" if is_loopback(host) else "every machine that reaches this one"
     doors = service.endpoint + (f" and, for gRPC, {service.grpc_endpoint}" if service.grpc_endpoint else "")
     tokens = f"; {len(service.options.access.tokens)} tokens" if service.options.access.tokens else ""
-    return f"receiving OTLP on {doors}, from {who}{tokens}; into {service.lake.root}; stop with Ctrl-C"
+    return f"receiving OTLP on {doors}, from {who}{tokens}; into {service.root}; stop with Ctrl-C"
 
 
 def service_options(  # one line an option of the command line
@@ -136,5 +136,6 @@ def service_options(  # one line an option of the command line
         tls=Tls(tls_cert, tls_key) if tls_cert and tls_key else None,
         insecure=insecure,
         memory_bytes=memory * _MIB,
+        apart=True,
         pace=Pace(quiet=quiet),
     )

@@ -11,10 +11,11 @@ from pathlib import Path
 import structlog
 
 from turnout.outcomes.facts import Instant
-from turnout.pipeline.assemble import SECOND, Assembler, Pace
+from turnout.pipeline.assemble import Assembler, Pace
 from turnout.pipeline.lake import Lake
 from turnout.pipeline.otlp import OtlpError, decode_request
 from turnout.pipeline.receive.bodies import Signal
+from turnout.pipeline.receive.cadence import Cadence
 from turnout.pipeline.receive.counters import Count, Counters, Gauge, seconds
 from turnout.pipeline.receive.deaths import gone
 from turnout.pipeline.receive.journal import Stored
@@ -25,27 +26,13 @@ from turnout.pipeline.telemetry import Record
 
 _log: structlog.stdlib.BoundLogger = structlog.get_logger("turnout.receive")
 
+__all__ = ["READ_BYTES", "Cadence", "Converter"]
+
 READ_BYTES = 4 * 1024 * 1024
 """How much of the journal is taken in one go."""
 
 _MOST_UNWRITTEN = 60_000
 """Records that are read while a write is under way: what they become is held until the next."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cadence:
-    """How often the lake is written, in nanoseconds."""
-
-    light: Instant = SECOND // 4
-    """At least so long after the last write."""
-    loaded: Instant = 2 * SECOND
-    """The same once more than ``load`` records came since."""
-    load: int = 1000
-    retry: Instant = SECOND
-    """After a write that failed."""
-    deaths: Instant = 5 * SECOND
-    state_bytes: int = 256 * 1024 * 1024
-    """How much of the journal is read between two state files: what a start after a crash reads again, at the most."""
 
 
 def _nothing(point: str) -> None:
@@ -118,9 +105,8 @@ class Converter:
     def step(self) -> bool:
         """Read some, look at what is due, write if it is time; says whether there was anything to read."""
         now = self.clock()
-        self._storing.end()
-        full = self._storing.is_writing and self._since_write > _MOST_UNWRITTEN
-        bodies = [] if self.failing or full else self._reader.next(READ_BYTES)
+        self._storing.end(wait=self._since_write > _MOST_UNWRITTEN)
+        bodies = [] if self.failing else self._reader.next(READ_BYTES)
         self._take(bodies)
         self._look_for_dead(now)
         # While there is more to read it is as late as it was when that was received: what belongs together may still be unread.

@@ -99,6 +99,12 @@ class Counters:
             with self._guard:
                 self._counts[self._key(count, reason)] += amount
 
+    def add_all(self, more: Mapping[str, Mapping[str, int]]) -> None:
+        """Count what was counted elsewhere, by name and reason."""
+        for name, reasons in more.items():
+            for reason, amount in reasons.items():
+                self.add(Count(name), amount, reason)
+
     def _key(self, count: Count, reason: str) -> tuple[str, str]:
         """Reasons that come from outside are short and few, else they are counted together."""
         key = count.value, reason[:_REASON_CHARS]
@@ -108,6 +114,11 @@ class Counters:
         """Set a gauge."""
         with self._guard:
             self._gauges[gauge.value] = value
+
+    def put_all(self, gauges: Mapping[str, float]) -> None:
+        """Set gauges to what was measured elsewhere."""
+        with self._guard:
+            self._gauges.update(gauges)
 
     def heard(self, services: Mapping[str, int]) -> None:
         """Note that these services sent this many records just now."""

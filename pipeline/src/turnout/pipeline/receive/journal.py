@@ -78,6 +78,15 @@ class Journal:
         return self._last
 
     @property
+    def lock(self) -> int:
+        """The descriptor of its lock; a process that inherits it keeps the folder taken as long as it lives."""
+        return self._lock
+
+    def skip(self, after: int) -> None:
+        """Begin new positions beyond one that the lake holds; before the first `append`."""
+        self._last = max(self._last, after)
+
+    @property
     def size(self) -> int:
         """How many bytes the segments hold on disk."""
         with self._guard:

@@ -13,14 +13,13 @@ MEMORY_BYTES = 512 * 1024 * 1024
 """The default bound of the whole process."""
 
 _IN_FLIGHT_SHARE = 4
-_STATM = Path("/proc/self/statm")
 _PAGE = 4096
 
 
-def resident_bytes() -> int:
-    """How much memory this process holds; 0 where the system does not say."""
+def resident_bytes(process: int | str = "self") -> int:
+    """How much memory a process holds; 0 where the system does not say."""
     try:
-        return int(_STATM.read_text().split()[1]) * _PAGE
+        return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * _PAGE
     except (OSError, IndexError, ValueError):
         return 0
 
@@ -64,13 +63,13 @@ class Memory:
         """Measure the process, and close or open the door by it; gives its size."""
         size = self.resident()
         if size > self.bound:
-            _trim()
+            trim()
             size = self.resident()
         self.over = size > self.bound
         return size
 
 
-def _trim() -> None:
+def trim() -> None:
     """Ask the allocator to give freed pages back; only glibc can."""
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)

@@ -1,4 +1,4 @@
-"""The receiver as one thing: lake, journal, converter and the two doors, started and stopped together in this process."""
+"""The receiver as one thing: journal, converter and the two doors, started and stopped together."""
 
 import gc
 import signal
@@ -14,11 +14,11 @@ import structlog
 
 from turnout.outcomes.facts import Instant
 from turnout.pipeline.assemble import Pace
-from turnout.pipeline.errors import TurnoutError
-from turnout.pipeline.lake import Lake
 from turnout.pipeline.receive.access import Access, check_exposure
+from turnout.pipeline.receive.apart import Apart
+from turnout.pipeline.receive.cadence import Cadence
 from turnout.pipeline.receive.commit import GroupCommit
-from turnout.pipeline.receive.convert import Cadence, Converter
+from turnout.pipeline.receive.conversion import Conversion, Work
 from turnout.pipeline.receive.counters import Counters, Gauge
 from turnout.pipeline.receive.exposition import exposition
 from turnout.pipeline.receive.grpc import GrpcListener
@@ -26,26 +26,24 @@ from turnout.pipeline.receive.http import HttpApp, Timeouts
 from turnout.pipeline.receive.intake import QUEUE_BYTES, Intake
 from turnout.pipeline.receive.journal import SEGMENT_BYTES, Journal, journal_id
 from turnout.pipeline.receive.listener import Listener, Tls
-from turnout.pipeline.receive.memory import MEMORY_BYTES, Memory
-from turnout.pipeline.receive.state import read_state
+from turnout.pipeline.receive.memory import MEMORY_BYTES, Memory, resident_bytes
 
 _log: structlog.stdlib.BoundLogger = structlog.get_logger("turnout.receive")
 
 HTTP_PORT, GRPC_PORT = 4318, 4317
 
-_IDLE_SECONDS = 0.05
 _GARBAGE = (50_000, 20, 100)
 _STATUS_SECONDS = 1.0
+_DRAIN_SECONDS = 0.01
 
 
 def _nothing(point: str) -> None:
     del point
 
 
-def steady_clock() -> Callable[[], Instant]:
-    """Give a clock that starts at the wall's time and is never set back or forward by it."""
-    start = time.time_ns() - time.monotonic_ns()
-    return lambda: start + time.monotonic_ns()
+def clock_start() -> Instant:
+    """What to add to the monotonic clock of this machine for a clock that starts at the wall's time and is never set back or forward by it."""
+    return time.time_ns() - time.monotonic_ns()
 
 
 def journal_folder(lake: str) -> Path:
@@ -72,6 +70,8 @@ class Options:
     pace: Pace = field(default_factory=Pace)
     cadence: Cadence = field(default_factory=Cadence)
     timeouts: Timeouts = field(default_factory=Timeouts)
+    apart: bool = False
+    """Whether the converter is a process of its own; needed to keep up with more than one processor can convert."""
     reached: Callable[[str], None] = _nothing
     """Called with the name of each point of a commit; tests end the process there."""
 
@@ -81,14 +81,26 @@ class Service:
 
     def __init__(self, lake: str, options: Options | None = None) -> None:
         self.options = options or Options()
-        self.lake = Lake.open(lake)
+        self.lake = lake
         self.folder = self.options.journal or journal_folder(lake)
-        self.clock = steady_clock()
+        self._clock_start = clock_start()
         self.counters = Counters(clock=self.clock)
-        self.memory = Memory(self.options.memory_bytes)
+        self.memory = Memory(self.options.memory_bytes, self._resident)
+        self._conversion: Conversion | None = None
         self._stopping = threading.Event()
         self._ready = False
         self._closers: list[Callable[[], None]] = []
+
+    def clock(self) -> Instant:
+        """The receiver's own time, which never goes back."""
+        return self._clock_start + time.monotonic_ns()
+
+    @property
+    def root(self) -> str:
+        """Where the lake is."""
+        if "://" in self.lake and not self.lake.startswith("file://"):
+            return self.lake
+        return str(Path(self.lake.removeprefix("file://")).absolute())
 
     @property
     def endpoint(self) -> str:
@@ -123,8 +135,9 @@ class Service:
 
     def run(self, started: Callable[[], None]) -> None:
         """Serve until SIGINT or SIGTERM; ``started`` is called once it accepts."""
-        # Records come and go by the ten thousand and hold no cycles: looking for cycles among them at the usual pace costs a sixth of all work.
-        gc.set_threshold(*_GARBAGE)
+        if not self.options.apart:
+            # Records come and go by the ten thousand and hold no cycles: looking for cycles among them at the usual pace costs a sixth of all work.
+            gc.set_threshold(*_GARBAGE)
         ended = threading.Event()
 
         def end(number: int, frame: FrameType | None) -> None:
@@ -149,45 +162,44 @@ class Service:
         """
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
-            with self._stepping:
-                if self.converter.is_settled() and not (quiet and self.converter.open_groups()):
-                    return True
-            time.sleep(_IDLE_SECONDS / 5)
+            if self._converting.is_settled(quiet=quiet):
+                return True
+            time.sleep(_DRAIN_SECONDS)
         return False
 
     def health(self) -> Mapping[str, object]:
         """Live: the process answers. Ready: it takes telemetry and the lake can be written."""
-        failing = self.converter.failing
+        failing = self._conversion.failing if self._conversion else ""
         return {
             "live": True,
             "ready": self._ready and not failing,
             "lake": failing or "ok",
-            "queued_bytes": self.converter.queued,
+            "queued_bytes": self._conversion.queued if self._conversion else 0,
         }
 
     def _open(self) -> None:
         options = self.options
         check_exposure(options.host, options.access, insecure=options.insecure)
-        self.lake.prepare()
         name = journal_id(self.folder)
-        held = max(self.lake.position(name) or 0, read_state(self.folder).position)
-        journal = Journal(self.folder, after=held, segment_bytes=options.segment_bytes, reached=options.reached)
+        journal = Journal(self.folder, segment_bytes=options.segment_bytes, reached=options.reached)
         self._closers.append(journal.close)
         self.counters.journal = name
         self.counters.restore(self.folder)
-        self.converter = Converter(
+        work = Work(
+            lake=self.lake,
             journal=journal,
             journal_id=name,
-            lake=self.lake,
             counters=self.counters,
             clock=self.clock,
             pace=options.pace,
             cadence=options.cadence,
             reached=options.reached,
+            tells_points=options.reached is not _nothing,
         )
-        self.converter.resume()
-        self._stepping = threading.Lock()
-        self._start_thread(self._convert, "turnout-convert")
+        self._conversion = Apart(work, self._clock_start) if options.apart else _in_thread(work)
+        self._conversion.start()
+        self._closers.append(self._conversion.stop)
+        self._start_watch()
         commit = GroupCommit(journal)
         self._closers.append(commit.close)
         self._open_doors(commit)
@@ -201,7 +213,7 @@ class Service:
             self.memory,
             options.access,
             self.clock,
-            lambda: self.converter.queued,
+            lambda: self._converting.queued,
             options.queue_bytes,
         )
         app = HttpApp(intake, self.health, lambda: exposition(self.counters), options.timeouts)
@@ -214,58 +226,39 @@ class Service:
         self.http.start()
         self._closers.append(self.http.stop)
 
-    def _start_thread(self, work: Callable[[], None], name: str) -> None:
-        thread = threading.Thread(target=work, name=name, daemon=True)
+    def _start_watch(self) -> None:
+        thread = threading.Thread(target=self._watch, name="turnout-watch", daemon=True)
         thread.start()
 
         def end() -> None:
             self._stopping.set()
             thread.join()
-
-        self._closers.append(end)
-
-    def _convert(self) -> None:
-        """Step until stopped and nothing acknowledged is left to read; errors of the lake are waited out, never fatal."""
-        looked = 0.0
-        while True:
-            stopping = self._stopping.is_set()
-            with self._stepping:
-                busy = self._step()
-            if time.monotonic() - looked >= _STATUS_SECONDS:
-                looked = time.monotonic()
-                self._look_after()
-            if stopping and not busy:
-                break
-            if not busy:
-                self._stopping.wait(_IDLE_SECONDS)
-        self._finish()
-
-    def _step(self) -> bool:
-        try:
-            return self.converter.step()
-        except Exception:  # noqa: BLE001 - what is acknowledged must go on being converted, whatever one part of it did
-            _log.exception("conversion_failed")
-            self._stopping.wait(1.0)
-            return False
-
-    def _finish(self) -> None:
-        try:
-            with self._stepping:
-                self.converter.finish()
             self._look_after()
-        except (TurnoutError, OSError):
-            _log.exception("conversion_not_finished")  # the next start goes on from the journal
+
+        # Before the converter stops nobody looks any more but once, when it has.
+        self._closers.insert(1, end)
+
+    def _watch(self) -> None:
+        while not self._stopping.wait(_STATUS_SECONDS):
+            self._look_after()
+
+    @property
+    def _converting(self) -> Conversion:
+        assert self._conversion is not None
+        return self._conversion
+
+    def _resident(self) -> int:
+        return resident_bytes() + (self._conversion.resident() if self._conversion else 0)
 
     def _look_after(self) -> None:
         """Measure memory, and write the status file for those who look from outside."""
         size = self.memory.look()
         if self.memory.over:
-            with self._stepping:
-                self.converter.relieve()
+            self._converting.relieve()
             size = self.memory.look()
         self.counters.put(Gauge.RSS_BYTES, size)
         self.counters.put(Gauge.IN_FLIGHT_BYTES, self.memory.in_flight)
-        self.counters.put(Gauge.OPEN_TURNS, self.converter.open_groups())
+        self.counters.put(Gauge.OPEN_TURNS, self._converting.open_groups())
         try:
             self.counters.save(self.folder)
         except OSError as error:
@@ -274,6 +267,12 @@ class Service:
     def _close(self) -> None:
         while self._closers:
             self._closers.pop()()
+
+
+def _in_thread(work: Work) -> Conversion:
+    from turnout.pipeline.receive.in_thread import InThread  # noqa: PLC0415 - the lake's libraries, only where it is written here
+
+    return InThread(work)
 
 
 def _literal(host: str) -> str:

@@ -70,11 +70,6 @@ class Storing:
         """Whether the lake does not hold what was assembled."""
         return bool(self._waiting or self._withdrawn or self._write)
 
-    @property
-    def is_writing(self) -> bool:
-        """Whether a write is under way."""
-        return self._write is not None
-
     def take(self, given: Iterable[Given], withdrawn: Mapping[str, str]) -> None:
         """Add what the assembler gave, and what it took back since."""
         for one in given:
