@@ -84,6 +84,12 @@ def test_what_steers_a_graph_is_no_failure(raised: tuple[str, str]) -> None:
 
 ENDS = {
     "step limit in text": (("WorkflowRuntimeError", "Max iterations of 3 reached!"), "max_iterations", Limits(steps=3)),
+    "turns of the program": (
+        ("ResultError", "Reached maximum number of turns (2)"),
+        "error_max_turns",
+        Limits(steps=2),
+    ),
+    "its subtype": (("Exception", "Result error: error_max_budget_usd"), "error_max_budget_usd", None),
     "workflow's time": (("WorkflowTimeoutError", "timed out"), "time_budget", None),
     "a person's stop": (("workflows.errors.WorkflowCancelledByUser", ""), "user_stop", None),
     "class as text": (("<class 'openai.ContentFilterFinishReasonError'>", ""), "content_filter", None),

@@ -427,6 +427,25 @@ class TestOtherFrameworks:
             tape.span("Chat", begin, begin + 1, asked, parent=head, status=OK)
         assert told(tape) == said
 
+    def test_a_turn_span_may_tell_the_last_response_alone(self) -> None:
+        """No request has a span; the tool calls before it belong to a step that is not told."""
+        tape = Tape("openinference.instrumentation.claude_agent_sdk")
+        whole: Attributes = {KIND: "AGENT", "llm.model_name": "m", "llm.finish_reason": "max_tokens", **USAGE}
+        head = tape.span("ClaudeAgentSDK.query", 0, 9, whole, status=OK)
+        tape.span("Bash", 2, 3, {KIND: "TOOL", "tool.name": "Bash", "tool.id": "k1"}, parent=head, status=OK)
+        (turn,) = turns_from(tape.records).turns
+        assert tell([turn]) == "ClaudeAgentSDK\n  1 [Bash ok]\n  2 m max_tokens"
+        assert turn.usage is not None
+        assert (turn.usage.input_tokens, turn.steps[0].tool_calls[0].id) == (120, "k1")
+
+    def test_the_finish_of_a_turn_that_failed_is_not_its_own(self) -> None:
+        """The program makes up a message that tells the failure."""
+        tape = Tape("openinference.instrumentation.claude_agent_sdk")
+        whole: Attributes = {KIND: "AGENT", "llm.model_name": "<synthetic>", "llm.finish_reason": "stop_sequence"}
+        text = "Claude Code returned an error result: Reached maximum number of turns (2)"
+        tape.span("ClaudeAgentSDK.query", 0, 9, whole, raised=("ResultError", text))
+        assert told(tape) == "ClaudeAgentSDK | runtime says error_max_turns"
+
     def test_a_structured_response_is_the_answer(self) -> None:
         """The graph returned what the last response put into a call."""
         tape = Tape(LANGCHAIN)

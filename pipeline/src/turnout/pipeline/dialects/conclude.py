@@ -6,9 +6,9 @@ explanation becomes a claim of that runtime.
 
 from turnout.outcomes.facts import Claim, Instant, Layer, Step, ToolCall, ToolStatus, TurnFacts, YieldRecord
 from turnout.outcomes.quick import replace
-from turnout.pipeline.dialects import frameworks, openinference, openllmetry, vercel
+from turnout.pipeline.dialects import frameworks, genai, openinference, openllmetry, vercel
 from turnout.pipeline.dialects.compose import Call, Turn
-from turnout.pipeline.dialects.values import mapping, model
+from turnout.pipeline.dialects.values import mapping, model, text
 
 _ANSWERS_SHOW = frozenset({frameworks.PYDANTIC_AI, frameworks.STRANDS, frameworks.AI_SDK, vercel.SOURCE})
 """Dialects in which every request that was answered shows something of its answer."""
@@ -65,6 +65,23 @@ def _last_finish(turn: Turn, facts: TurnFacts) -> TurnFacts:
         model=step.model or model(head.span.attributes, "gen_ai.request.model"),
     )
     return replace(facts, steps=(*facts.steps[:-1], filled))
+
+
+def _told_by_turn(turn: Turn, facts: TurnFacts) -> TurnFacts:
+    """The last response of a turn whose requests no span tells, as the turn's own span has it."""
+    head = next((head for head in turn.draft.heads if head.reading.finish), None)
+    if head is None or facts.claims or facts.open or any(call.node is not None for call in turn.calls):
+        return facts
+    a = head.span.attributes
+    step = Step(
+        index=len(facts.steps) + 1,
+        provider=genai.provider(a) or text(a, "llm.provider"),
+        model=model(a, *genai.MODEL, "llm.model_name"),
+        ended_at=head.span.end,
+        finish_reason=head.reading.finish,
+        usage=None if facts.steps else head.reading.usage,
+    )
+    return replace(facts, steps=(*facts.steps, step))
 
 
 def _cut_tools(turn: Turn, facts: TurnFacts) -> TurnFacts:
@@ -237,6 +254,7 @@ _RULES = (
     _cut_requests,
     _left_behind,
     _last_finish,
+    _told_by_turn,
     _cut_tools,
     _final_call,
     _answered_by_tool,

@@ -78,6 +78,10 @@ _TEXT_CLAIMS = (
     ("tool call limit reached", "tool_calls_limit"),
     ("recursion limit of", "max_iterations"),
     ("max iterations of", "max_iterations"),
+    ("reached maximum number of turns", "error_max_turns"),
+    ("error_max_turns", "error_max_turns"),
+    ("error_max_budget_usd", "error_max_budget_usd"),
+    ("prompt is too long", "prompt_too_long"),
 )
 """Texts of runtimes that raise one class for several ends, or that keep no class at all."""
 
@@ -85,6 +89,7 @@ _TEXT_LIMITS = (
     (re.compile(r"max_turns'?\"?: ?(\d{1,9})"), "steps"),
     (re.compile(r"request_limit of (\d{1,9})"), "steps"),
     (re.compile(r"llm calls limit of `?(\d{1,9})"), "steps"),
+    (re.compile(r"maximum number of turns \((\d{1,9})\)"), "steps"),
     (re.compile(r"[Mm]ax iterations of (\d{1,9})"), "steps"),
     (re.compile(r"run limit \((?:\d{1,9})/(\d{1,9})\)"), "steps"),
     (re.compile(r"tool_calls_limit of (\d{1,9})"), "tool_calls"),

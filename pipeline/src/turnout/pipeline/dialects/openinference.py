@@ -6,6 +6,7 @@
 | a node of a graph | ``langgraph_node`` in ``metadata`` (JSON) | langchain | |
 | agent | ``agent.name``, ``lc_agent_name`` in ``metadata``, else the span's name | | ``X.run``, ``X.kickoff``: the method is no part of the name |
 | conversation | ``session.id``, ``thread_id`` in ``metadata`` | | openai-agents exports none |
+| everything of a turn | ``llm.*`` on the AGENT span | claude-agent-sdk | no request has a span; the span that failed has a made-up model and finish |
 | a crew, a team, a workflow | the CHAIN of a framework's own method (``Crew.kickoff``, ``Team.run_stream``) over several agents | crewai, autogen, llama-index | one message; a CHAIN of the application's own may hold several |
 | finish reason | ``llm.finish_reason`` | | openai-agents, Responses: ``stop`` also for tool calls and refusals; Chat Completions: only in ``output.value`` |
 | finish reason, refusal, else | the provider's response in ``output.value`` (see `answers`) | | smolagents and autogen have it nowhere else; agno has none at all |
@@ -97,6 +98,8 @@ def _structure(span: Span, tree: Tree) -> Reading:
         conversation_id=_conversation(span.attributes, metadata),
         claims=(errors.claim_of(failure),) if failure else (),
         limits=errors.limits_in(failure.message) if failure else _limits(span.attributes),
+        usage=values.usage(span.attributes, _USAGE),
+        finish=values.finish_reason(span.attributes, "llm.finish_reason"),
         handed_by=values.text(span.attributes, "graph.node.parent_id"),
         one_message=role is Role.RUN and _OWN_ROOT.fullmatch(span.name) is not None,
     )
@@ -249,7 +252,7 @@ def _tool(span: Span) -> Reading:
         source=SOURCE,
         conversation_id=_conversation(a, metadata),
         tool=ToolCall(
-            id=values.text(a, "tool_call.id", "tool.call_id", "gen_ai.tool.call.id")
+            id=values.text(a, "tool_call.id", "tool.id", "tool.call_id", "gen_ai.tool.call.id")
             or values.text(told, "tool_call_id"),
             name=name,
             status=ToolStatus.UNKNOWN
