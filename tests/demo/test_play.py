@@ -97,6 +97,14 @@ def test_a_history_is_that_of_its_seed() -> None:
     assert turns != history(CAST, NOW, 4, days=2, scale=0.05)
 
 
+def test_no_two_answers_of_a_history_have_the_same_id() -> None:
+    """As of a provider: an id that two turns tell of is one call, and counts once."""
+    turns = history(CAST, NOW, 3, days=1, scale=0.05)
+    ids = [step.message_id for turn in turns for step in turn.steps if step.message_id is not None]
+    assert ids
+    assert len(set(ids)) == len(ids)
+
+
 def test_a_worker_that_dies_leaves_an_open_turn() -> None:
     """In the history a dead worker's turn has no end of any kind."""
     mortal = [replace(agent, weights={Ending.DIE: 1.0}, changes=(), typical_steps=3.0) for agent in CAST[:1]]

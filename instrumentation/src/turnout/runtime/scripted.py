@@ -134,7 +134,8 @@ Scripted: TypeAlias = Says | CallsTools | RunsOut | Refuses | Filtered | Overflo
 class ScriptedModel:
     """Plays one entry of the script a request; ``requests`` are what it was sent.
 
-    It spells its finish values as ``provider`` does, so that what it plays is read like anyone's.
+    It spells its finish values as ``provider`` does, so that what it plays is read like anyone's. ``answers`` begins the ids of its answers:
+    a provider gives no two answers the same id, so models whose turns meet in one lake need their own.
     """
 
     def __init__(
@@ -146,8 +147,10 @@ class ScriptedModel:
         api: str | None = None,
         clock: Clock | None = None,
         pieces: int = 3,
+        answers: str | None = None,
     ) -> None:
         self.name = name
+        self._answers = answers or name
         self.provider = provider
         self.api = api
         self.requests: list[ModelRequest] = []
@@ -171,7 +174,7 @@ class ScriptedModel:
             yield chunk
 
     def _chunks(self, entry: Scripted, number: int) -> Iterable[Chunk]:
-        yield ResponseIds(message_id=f"{self.name}-{number}")
+        yield ResponseIds(message_id=f"{self._answers}-{number}")
         if isinstance(entry, _Played):
             yield from (TextDelta(piece) for piece in _cut(entry.text, self._pieces))
             yield from self._ending(entry, number)

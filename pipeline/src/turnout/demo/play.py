@@ -23,7 +23,7 @@ async def play(
     plan: TurnPlan, turn_id: str, recorder: Recorder, clock: Clock, continues: str | None = None
 ) -> TurnFacts:
     """Run a turn to its end and return its facts as the loop keeps them; a person who stops it does so on the way."""
-    turn = start_turn(_agent(plan, clock), _task(plan, turn_id, continues), recorder=recorder, clock=clock)
+    turn = start_turn(_agent(plan, turn_id, clock), _task(plan, turn_id, continues), recorder=recorder, clock=clock)
     stopping = asyncio.ensure_future(_stop_later(turn, plan, clock)) if plan.ending is Ending.STOP else None
     try:
         return (await turn).facts
@@ -34,7 +34,7 @@ async def play(
 
 async def play_until_death(plan: TurnPlan, turn_id: str, recorder: Recorder, clock: Clock) -> None:
     """Run a turn until its last request is on the way, where the caller ends the process, and with it the turn."""
-    start_turn(_agent(plan, clock), _task(plan, turn_id, None), recorder=recorder, clock=clock)
+    start_turn(_agent(plan, turn_id, clock), _task(plan, turn_id, None), recorder=recorder, clock=clock)
     await clock.sleep(last_request_at(plan))
 
 
@@ -49,7 +49,7 @@ async def _stop_later(turn: Turn, plan: TurnPlan, clock: Clock) -> None:
     turn.stop(USER_STOP)
 
 
-def _agent(plan: TurnPlan, clock: Clock) -> Agent:
+def _agent(plan: TurnPlan, turn_id: str, clock: Clock) -> Agent:
     model = ScriptedModel(
         script(plan),
         name=plan.model.name,
@@ -57,6 +57,7 @@ def _agent(plan: TurnPlan, clock: Clock) -> Agent:
         api=plan.model.api,
         clock=clock,
         pieces=1,
+        answers=turn_id,
     )
     return Agent(
         name=plan.agent.name,
