@@ -34,10 +34,12 @@ ONE_ROW = {
     "call_cut_recovered": (0, 1),
     "output_at_cap": (1, 48),
     "call_refused": (2, 44),
+    "call_refused_recovered": (0, 2),
     "call_error": (1, 48),
     "tool_error": (0, 34),
     "tool_denied": (0, 34),
     "tool_unsettled": (0, 34),
+    "arguments_cut": (0, 34),
 }
 PARTS = {
     "outcomes": [

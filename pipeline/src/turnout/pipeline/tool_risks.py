@@ -1,13 +1,16 @@
 """Which tools go with turns that end badly: counts from SQL, differences and Holm's correction from analysis."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import polars as pl
 
-from turnout.pipeline.analysis.compare import two_share_test
+from turnout.pipeline.analysis.compare import NOT_DECISIVE, two_share_test
 from turnout.pipeline.analysis.intervals import LEVEL, Difference, Share, holm, newcombe, wilson
 from turnout.pipeline.query.engine import resource
 from turnout.pipeline.query.filters import Filters
+from turnout.pipeline.query.metrics import run
 from turnout.pipeline.query.warehouse import Warehouse
 
 
@@ -34,11 +37,55 @@ class ToolRisk:
 
 def tool_risks(warehouse: Warehouse, filters: Filters | None = None) -> tuple[ToolRisk, ...]:
     """A row a tool, the largest difference first."""
-    rows = list(warehouse.sql(resource("tools/risk.sql"), None, filters).iter_rows(named=True))
+    whole = run(warehouse, "abnormal", filters).row(0, named=True)
+    rows = [
+        {
+            "tool": row["tool"],
+            "turns_with": row["denominator"],
+            "abnormal_with": row["numerator"],
+            "turns": whole["denominator"],
+            "abnormal_turns": whole["numerator"],
+        }
+        for row in run(warehouse, "tool_abnormal", filters).iter_rows(named=True)
+    ]
     tests = [_test(row) for row in rows]
     adjusted = iter(holm([test for test in tests if test is not None]))
     found = [_risk(row, None if test is None else next(adjusted)) for row, test in zip(rows, tests, strict=True)]
     return tuple(sorted(found, key=lambda risk: (-(risk.difference.value or 0.0), risk.tool)))
+
+
+def risk_frame(risks: Sequence[ToolRisk]) -> pl.DataFrame:
+    """The same as rows."""
+    rows = [
+        {
+            "tool": risk.tool,
+            "turns_with": risk.turns_with,
+            "turns_without": risk.turns_without,
+            "with_it": risk.with_it.value,
+            "without_it": risk.without_it.value,
+            "difference": risk.difference.value,
+            "low": risk.difference.low,
+            "high": risk.difference.high,
+            "p_value": risk.p_value,
+            "decision": "decisive" if risk.decisive else NOT_DECISIVE,
+        }
+        for risk in risks
+    ]
+    return pl.DataFrame(rows, schema=_RISKS)
+
+
+_RISKS: Final = {
+    "tool": pl.String(),
+    "turns_with": pl.Int64(),
+    "turns_without": pl.Int64(),
+    "with_it": pl.Float64(),
+    "without_it": pl.Float64(),
+    "difference": pl.Float64(),
+    "low": pl.Float64(),
+    "high": pl.Float64(),
+    "p_value": pl.Float64(),
+    "decision": pl.String(),
+}
 
 
 def tool_calls(warehouse: Warehouse, filters: Filters | None = None) -> pl.DataFrame:

@@ -366,6 +366,15 @@ METRICS: Final = (
         reads=("finish_class", "refused"),
     ),
     Metric(
+        name="call_refused_recovered",
+        title="Refused calls that were recovered",
+        definition="Refused model calls after which the turn went on, by a retry or with another model, of the refused calls.",
+        unit="refused model calls",
+        good_direction=Good.UP,
+        view="counted_steps",
+        reads=("refused", "is_last"),
+    ),
+    Metric(
         name="refusal_categories",
         title="What is refused",
         definition="Share of each category among the refused model calls.",
@@ -420,6 +429,15 @@ METRICS: Final = (
         good_direction=Good.DOWN,
         view="counted_tool_calls",
         reads=("status",),
+    ),
+    Metric(
+        name="arguments_cut",
+        title="Tool calls cut off while written",
+        definition="Tool calls whose arguments were cut off while the model was writing them, of all tool calls.",
+        unit="tool calls",
+        good_direction=Good.DOWN,
+        view="counted_tool_calls",
+        reads=("status", "arguments_valid"),
     ),
 )
 """Every metric; the order is that of the list a person reads."""
