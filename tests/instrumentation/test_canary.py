@@ -8,7 +8,7 @@ import pytest
 from opentelemetry.exporter.otlp.proto.common._log_encoder import encode_logs
 from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 
-from turnout.instrumentation import FileSink, Losses, Refusal, StructlogSink
+from turnout.instrumentation import FileSink, Losses, Refusal, StructlogSink, TurnHandle
 from turnout.outcomes.facts import StepError
 
 CANARY = "xyzzy-canary-4711"
@@ -39,8 +39,24 @@ def talkative_turn(recorder: Any) -> None:
         turn.finish_check("veto", by="hook", why=CANARY)
         turn.claim("host", "failed", message=CANARY)
         turn.stop("sideways " + CANARY)
+        texts_in_place_of_words(turn)
         with turn.step(model="m"):
             raise CanaryError
+
+
+def texts_in_place_of_words(turn: TurnHandle) -> None:
+    """A host that hands a text over where a machine's word belongs."""
+    prompt = f"please tell me about {CANARY}"
+    turn.stop("immediate", prompt)
+    turn.yielded(prompt)
+    turn.claim("host", prompt, status=prompt, error_type=prompt)
+    step = turn.step(model="m")
+    step.attempt(reason=prompt)
+    step.finish(finish_reason=prompt, raw_finish_reason=prompt, refusal=prompt)
+    step.tool_call("search").failed(prompt)
+    turn.step(model="m").failed(StepError(type=prompt))
+    with pytest.raises(Exception, match="x"), turn.step().tool_call("search"):
+        raise type(prompt, (Exception,), {})("x")
 
 
 @pytest.mark.parametrize("key", [None, b"key"])

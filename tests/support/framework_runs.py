@@ -82,7 +82,9 @@ def _langchain(name: str, words: Words, *, sync: bool = False) -> Any:
         return str(words)
 
     calls = [{"name": name, "args": {}, "id": "1"}]
-    answers = iter([lambda: core.AIMessage(content="", tool_calls=calls), lambda: core.AIMessage(content=_said(words))])
+    answers: Any = iter(
+        [lambda: core.AIMessage(content="", tool_calls=calls), lambda: core.AIMessage(content=_said(words))]
+    )
 
     def generate(self: Any, *args: Any, **kwargs: Any) -> Any:
         self.messages = iter([next(answers)()])

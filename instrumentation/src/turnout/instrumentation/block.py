@@ -7,6 +7,7 @@ from turnout.instrumentation.losses import Losses
 from turnout.instrumentation.scope import Scope
 from turnout.instrumentation.sink import Place
 from turnout.instrumentation.state import TurnState
+from turnout.instrumentation.texts import OTHER, word
 
 
 class Block:
@@ -24,6 +25,13 @@ class Block:
     def losses(self) -> Losses:
         """Where faults of our own are counted."""
         return self._turn.recorder.losses
+
+    def _word(self, value: object, what: str) -> str | None:
+        """A machine's word; a text in its place is let go and counted."""
+        said = word(value)
+        if said is OTHER:
+            self.losses.count(f"{what}: a text where a word belongs")
+        return said
 
     def _place(self) -> Place | None:
         raise NotImplementedError

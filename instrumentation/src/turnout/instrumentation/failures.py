@@ -3,6 +3,7 @@
 import asyncio
 from typing import Final
 
+from turnout.instrumentation.texts import OTHER, word
 from turnout.outcomes.facts import (
     Claim,
     Instant,
@@ -40,7 +41,9 @@ def claim_without_text(claim: Claim) -> Claim:
 def type_name(error: BaseException) -> str:
     """The full name of an exception's class; the bare name of a built-in one."""
     kind = type(error)
-    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+    return (
+        word(kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}") or OTHER
+    )
 
 
 def step_error(error: BaseException) -> StepError:

@@ -5,9 +5,9 @@ from typing import Final
 from turnout.instrumentation import attributes as names
 from turnout.instrumentation.columns import Value
 from turnout.instrumentation.known import Values
+from turnout.instrumentation.texts import OTHER
 from turnout.outcomes.verdict import Verdict
 
-_OTHER = "_OTHER"
 _NOTHING: Values = {}
 _STEP_NAMES: Final = {
     "index": names.STEP_INDEX,
@@ -74,7 +74,7 @@ def step_attributes(turn: Values, step: Values) -> dict[str, Value]:
         if "category" in step["refusal"]:
             values[names.TURN_REFUSAL_CATEGORY] = step["refusal"]["category"]
     if "error" in step:
-        values[names.ERROR_TYPE] = step_error(step) or _OTHER
+        values[names.ERROR_TYPE] = step_error(step) or OTHER
         if "status" in step["error"]:
             values[names.STEP_ERROR_STATUS] = step["error"]["status"]
     return values
@@ -86,7 +86,7 @@ def step_error(step: Values) -> str | None:
     if error is None:
         return None
     status = error.get("status")
-    return error.get("type") or (str(status) if status is not None else _OTHER)
+    return error.get("type") or (str(status) if status is not None else OTHER)
 
 
 def tool_attributes(turn: Values, step: int | None, call: Values) -> dict[str, Value]:
@@ -106,7 +106,7 @@ def tool_error(call: Values) -> str | None:
     error_type: str | None = call.get("error_type")
     if error_type is not None:
         return error_type
-    return _OTHER if call.get("status") == "error" else None
+    return OTHER if call.get("status") == "error" else None
 
 
 def usage_in_conventions(step: Values) -> Values:

@@ -73,9 +73,9 @@ class StepHandle(Block):
         if "ended_at" not in values:
             values["ended_at"] = self._turn.recorder.now()
         if finish_reason is not None:
-            values["finish_reason"] = text(finish_reason)
+            values["finish_reason"] = self._word(finish_reason, "finish reason")
         if raw_finish_reason is not None:
-            values["raw_finish_reason"] = text(raw_finish_reason)
+            values["raw_finish_reason"] = self._word(raw_finish_reason, "finish reason")
         if usage is not None:
             values["usage"] = usage_values(usage)
         if output is not None:
@@ -99,7 +99,7 @@ class StepHandle(Block):
         )
         if rare != _NONE_OF_THEM:
             self._keep(
-                refusal=_refusal(refusal),
+                refusal=self._refused(refusal),
                 request_id=text(request_id),
                 provider=text(provider),
                 api=text(api),
@@ -142,7 +142,7 @@ class StepHandle(Block):
             again: another request is made for the step.
         """
         ended = at if at is not None else self._turn.recorder.now()
-        end = values_of(AttemptEnd(reason=text(reason), status=status, at=ended))
+        end = values_of(AttemptEnd(reason=self._word(reason, "attempt reason"), status=status, at=ended))
         values = self._step.values
         values["attempt_ends"] = [*values.get("attempt_ends", ()), end]
         values["attempts"] = len(values["attempt_ends"]) + again
@@ -248,8 +248,17 @@ class StepHandle(Block):
 
     def _fail(self, error: BaseException | StepError) -> None:
         stripped = error_without_text(error) if isinstance(error, StepError) else step_error(error)
-        self._step.values["error"] = values_of(stripped)
+        values = values_of(stripped)
+        if "type" in values:
+            values["type"] = self._word(values["type"], "error type")
+        self._step.values["error"] = values
         self._step.end(self._turn.recorder.now())
+
+    def _refused(self, refusal: Refusal | str | bool | None) -> Values | None:
+        if not refusal:
+            return None
+        category = refusal.category if isinstance(refusal, Refusal) else None if refusal is True else refusal
+        return {} if category is None else {"category": self._word(category, "refusal category")}
 
     def _keep(self, **given: object) -> None:
         self._step.values.update({key: value for key, value in given.items() if value is not None})
@@ -261,11 +270,3 @@ _RUNNING: Final = (None, None, None, ToolStatus.RUNNING)
 
 def _measured(output: str) -> Values:
     return {"text_chars": len(output), "parts": 1 if output else 0}
-
-
-def _refusal(refusal: Refusal | str | bool | None) -> Values | None:
-    if not refusal:
-        return None
-    if isinstance(refusal, Refusal):
-        return {} if refusal.category is None else {"category": refusal.category}
-    return {} if refusal is True else {"category": text(refusal)}

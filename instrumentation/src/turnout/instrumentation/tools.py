@@ -70,7 +70,7 @@ class ToolHandle(Block):
 
     def failed(self, error: BaseException | str | None = None) -> None:
         """The call failed; of an exception only its class is kept."""
-        self.settle(ToolStatus.ERROR, error_type=type_name(error) if isinstance(error, BaseException) else text(error))
+        self.settle(ToolStatus.ERROR, error_type=type_name(error) if isinstance(error, BaseException) else error)
 
     def denied(self, by: str | None = None) -> None:
         """A person or a policy did not let the call run."""
@@ -87,7 +87,11 @@ class ToolHandle(Block):
     ) -> None:
         """Record the call's status; the last one said stands."""
         self._call.settle(ToolStatus(status), self._turn.recorder.now())
-        given = {"error_type": error_type, "denied_by": text(denied_by), "arguments_valid": arguments_valid}
+        given = {
+            "error_type": self._word(error_type, "error type"),
+            "denied_by": text(denied_by),
+            "arguments_valid": arguments_valid,
+        }
         self._call.values.update({key: value for key, value in given.items() if value is not None})
         self._turn.changed()
 

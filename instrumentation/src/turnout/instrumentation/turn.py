@@ -8,7 +8,7 @@ from turnout.instrumentation.scope import GeneratorScope, Scope, current_state
 from turnout.instrumentation.sink import Place
 from turnout.instrumentation.state import StepState
 from turnout.instrumentation.steps import StepHandle
-from turnout.instrumentation.texts import text
+from turnout.instrumentation.texts import OTHER, text
 from turnout.outcomes.facts import CheckVerdict, Claim, Layer, Requester, StopMode, TaskResult, TurnFacts, Usage
 from turnout.outcomes.verdict import Verdict
 
@@ -91,7 +91,7 @@ class TurnHandle(Block):
         turn = self._turn
         request = {
             "mode": StopMode(mode).value,
-            "reason": text(reason),
+            "reason": self._word(reason, "stop reason"),
             "step": self._last_step(),
             "at": turn.recorder.now(),
             "seq": turn.seq(),
@@ -109,7 +109,7 @@ class TurnHandle(Block):
     @guarded
     def yielded(self, reason: str, *, tool_call_id: str | None = None) -> None:
         """Record that a tool ended the turn: a hand-off, or a question that waits for a person."""
-        handed_back = {"reason": text(reason), "tool_call_id": text(tool_call_id)}
+        handed_back = {"reason": self._word(reason, "yield reason"), "tool_call_id": text(tool_call_id)}
         self._keep("yield", {key: value for key, value in handed_back.items() if value is not None})
 
     @guarded
@@ -123,18 +123,24 @@ class TurnHandle(Block):
         message: str | None = None,
         exit_code: int | None = None,
     ) -> None:
-        """Record a layer's own word on how the turn ended; of a message, known phrases alone are kept."""
+        """Record a layer's own word on how the turn ended; of a message, known phrases alone are kept.
+
+        A reason that is a text is read as a message is, and no further.
+        """
         turn = self._turn
         layer = Layer(by)
+        said = self._word(reason, "claim reason")
+        if said == OTHER and message is None:
+            message = text(reason)
         if message is not None:
             message = claim_without_text(Claim(by=layer, message=text(message))).message
         claim = {
             "by": layer.value,
-            "reason": text(reason),
-            "status": text(status),
+            "reason": said,
+            "status": self._word(status, "claim status"),
             "at": turn.recorder.now(),
             "seq": turn.seq(),
-            "error_type": text(error_type),
+            "error_type": self._word(error_type, "error type"),
             "message": message,
             "exit_code": exit_code,
         }
