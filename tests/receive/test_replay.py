@@ -16,7 +16,8 @@ from turnout.pipeline.assemble import Pace
 from turnout.pipeline.lake import Lake
 from turnout.pipeline.query import Warehouse
 from turnout.pipeline.receive.bodies import Body, Encoding, Signal
-from turnout.pipeline.receive.convert import Cadence, Converter
+from turnout.pipeline.receive.cadence import Cadence
+from turnout.pipeline.receive.convert import Converter
 from turnout.pipeline.receive.counters import Counters
 from turnout.pipeline.receive.journal import Journal
 from turnout.pipeline.receive.state import read_state
@@ -39,6 +40,7 @@ class Site:
     folder: Path
     now: int = T0
     dies_at: str = ""
+    journal: Journal = field(init=False)
     converter: Converter = field(init=False)
 
     def __post_init__(self) -> None:
@@ -49,9 +51,9 @@ class Site:
         lake.prepare()
         place = self.folder / "journal"
         held = max(lake.position("j") or 0, read_state(place).position)
-        journal = Journal(place, after=held, segment_bytes=2000)
+        self.journal = Journal(place, after=held, segment_bytes=2000)
         self.converter = Converter(
-            journal=journal,
+            journal=self.journal,
             journal_id="j",
             lake=lake,
             counters=Counters(clock=lambda: self.now),
@@ -67,7 +69,7 @@ class Site:
             raise Died
 
     def send(self, spans: Sequence[Span]) -> None:
-        self.converter.journal.append([Body(Signal.TRACES, Encoding.JSON, self.now, request_of(spans))])
+        self.journal.append([Body(Signal.TRACES, Encoding.JSON, self.now, request_of(spans))])
 
     def wait(self, nanoseconds: int) -> None:
         """Let time go by, in a few looks."""
@@ -83,7 +85,7 @@ class Site:
             self.now += SECOND
             self.converter.step()
         self.dies_at = ""
-        self.converter.journal.close()
+        self.journal.close()
         self.start()
 
     def content(self) -> list[list[dict[str, object]]]:
