@@ -159,3 +159,35 @@ def test_noise_is_passed_over_and_a_conversation_hangs_together() -> None:
     assert link_keys(turn) == (made.trace, "codex:c1")
     assert isinstance(noise, Span)
     assert dict(turns_from([noise]).unrecognised) == {}
+
+
+BROKEN = {
+    "broke off": ("stream disconnected before completion: stream closed", "1 m completed 120/30 attempts 2"),
+    "cut": (
+        "Incomplete response returned, reason: max_output_tokens",
+        "1 m (max_output_tokens)\n  2 m completed 120/30",
+    ),
+}
+
+
+@pytest.mark.parametrize(("message", "said"), BROKEN.values(), ids=BROKEN)
+def test_a_completed_response_with_an_error_is_none(message: str, said: str) -> None:
+    """The record of a stream that broke off has the kind of one that was completed; the next request is its second attempt."""
+    made = tape()
+    event(made, "user_prompt", 0)
+    request(made, 1)
+    event(made, "sse_event", 1.5, event__kind="response.completed", error__message=message)
+    request(made, 2)
+    answer(made, 3)
+    assert told(made) == f"codex | conversation c1\n  {said}"
+
+
+def test_a_request_that_the_server_rejected_was_not_cut() -> None:
+    """It has no answer, but a status."""
+    made = tape()
+    event(made, "user_prompt", 0)
+    request(made, 1)
+    answer(made, 1.5)
+    event(made, "tool_result", 2, call_id="k1", tool_name="exec", success="true")
+    request(made, 3, http__response__status_code="500", error__message="http 500")
+    assert told(made).endswith("  2 m error None 500")

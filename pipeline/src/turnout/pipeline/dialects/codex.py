@@ -6,7 +6,8 @@
 | turn | from one ``codex.user_prompt`` of a ``conversation.id`` to the next | | events have no turn id, and some no trace id |
 | turn id, end and totals | span ``session_task.turn``: ``turn.id``, ``codex.turn.token_usage.*`` | 0.150 | missing when the run was interrupted; no status, no outcome |
 | request | event ``codex.api_request`` (``codex.websocket_request``), ended by ``codex.sse_event`` of kind ``response.completed``, ``response.incomplete`` or ``response.failed`` | | other endpoints are no model requests; a retry is an ``attempt`` of its own |
-| finish | the kind of the last response event | | no finish reason exists; ``completed`` stands beside tool calls too |
+| finish | the kind of the last response event | | no finish reason exists; ``completed`` stands beside tool calls too, and beside ``error.message`` where the stream broke off |
+| the provider's word | ``Incomplete response returned, reason: …`` in ``error.message`` | 0.150 | ``codex exec`` exports nothing of such a turn |
 | usage | ``input_token_count``, ``output_token_count``, ``cached_token_count``, ``cache_write_token_count``, ``reasoning_token_count`` | | a second ``response.completed`` without counts; ``tool_token_count`` is the total |
 | tool call | event ``codex.tool_result``: ``call_id``, ``tool_name``, ``success`` (text) | | the spans of the call, ``codex.tool_decision`` and the dispatch are the same call |
 | denial | ``decision`` of ``codex.tool_decision`` | | ``abort`` also ends the turn |
@@ -15,6 +16,7 @@
 | attended | ``service.name``: ``codex_exec`` has nobody, ``codex_tui`` somebody | | |
 """
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -44,6 +46,7 @@ _KINDS = {
     "response.incomplete": "incomplete",
     "response.failed": "failed",
 }
+_CUT = re.compile(r"Incomplete response returned, reason: (\w+)")
 _ENDPOINTS = ("/responses", "/chat/completions")
 _USAGE: Mapping[str, values.Names] = {
     "input_tokens": ("input_token_count",),
@@ -221,7 +224,8 @@ def _calls(turn: _Turn, conversation: str) -> Iterator[Node]:
     for request in _requests(turn.events):
         about = _about(Role.CALL, request.opened, conversation)
         end = max((log.time or 0 for log in request.answers), default=0) or request.opened.time
-        read = replace(about, step=_step(request, provider), answered=bool(request.answers))
+        step = _step(request, provider)
+        read = replace(about, step=step, answered=bool(request.answers) or step.error is not None)
         yield node_of(request.opened, read, start=started(request.opened), end=end)
 
 
@@ -244,7 +248,7 @@ def _is_model(log: LogRecord) -> bool:
 
 def _complete(request: _Request) -> bool:
     """Whether the last record of an end is here: first comes one without the counts, then one with them."""
-    return any("input_token_count" in log.attributes for log in request.answers)
+    return any("input_token_count" in log.attributes or _said(log) is not None for log in request.answers)
 
 
 def _step(request: _Request, provider: str | None) -> Step:
@@ -252,17 +256,28 @@ def _step(request: _Request, provider: str | None) -> Step:
     counts: dict[str, Value] = {}
     for log in request.answers:
         counts.update({name: value for name, value in log.attributes.items() if name.endswith("_token_count")})
-    kinds = [_KINDS[kind] for log in request.answers if (kind := values.text(log.attributes, "event.kind")) in _KINDS]
-    failed = next((log for log in request.answers if values.text(log.attributes, "error.message", "error")), None)
+    failed = next((log for log in request.answers if _said(log) is not None), None)
+    cut = _CUT.search((_said(failed) if failed else None) or "")
+    kinds = [] if failed else [_KINDS[kind] for log in request.answers if (kind := _kind(log)) in _KINDS]
     return Step(
         provider=provider,
         api="responses",
         model=values.model(a, "model"),
         finish_reason=None if kinds[-1:] == ["failed"] else (kinds[-1] if kinds else None),
-        stream_complete=True if kinds else None,
+        raw_finish_reason=cut.group(1) if cut else None,
+        stream_complete=True if kinds or cut else None,
         usage=values.usage(counts, _USAGE),
-        error=_error((failed or request.opened).attributes),
+        error=None if cut else _error((failed or request.opened).attributes),
     )
+
+
+def _kind(log: LogRecord) -> str | None:
+    return values.text(log.attributes, "event.kind")
+
+
+def _said(log: LogRecord) -> str | None:
+    """The failure of a response; its record has the kind of one that was completed."""
+    return values.text(log.attributes, "error.message", "error")
 
 
 def _error(attributes: Attributes) -> StepError | None:
