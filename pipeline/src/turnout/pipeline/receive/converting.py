@@ -83,18 +83,18 @@ def _run(link: Link, setup: Setup) -> None:
     told = Told(Path(setup.folder))
     counters = Counters(clock=lambda: setup.clock_start + time.monotonic_ns())
     with ThreadPoolExecutor(1, "turnout-write") as writing:
-        converter = Converter(
-            journal=told,
-            journal_id=setup.journal_id,
-            lake=Lake.open(setup.lake),
-            counters=counters,
-            clock=counters.clock,
-            pace=setup.pace,
-            cadence=setup.cadence,
-            reached=_asking(link) if setup.tells_points else _nothing,
-            later=writing.submit,
-        )
         try:
+            converter = Converter(
+                journal=told,
+                journal_id=setup.journal_id,
+                lake=Lake.open(setup.lake),
+                counters=counters,
+                clock=counters.clock,
+                pace=setup.pace,
+                cadence=setup.cadence,
+                reached=_asking(link) if setup.tells_points else _nothing,
+                later=writing.submit,
+            )
             told.hear(link.exchange(Report(held=_held(converter))))
             converter.resume()
         except (TurnoutError, OSError) as error:

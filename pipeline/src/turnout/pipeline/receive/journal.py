@@ -9,6 +9,7 @@ import contextlib
 import fcntl
 import os
 import threading
+import time
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -217,14 +218,27 @@ def _locked(folder: Path) -> int:
         handle = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
         raise _unusable(folder, error) from error
+    deadline = time.monotonic() + _LEAVING_SECONDS
+    while not _is_taken(handle):
+        if time.monotonic() > deadline:
+            os.close(handle)
+            raise JournalError(
+                f"the journal in {folder} is in use: got another receiver on it, expected none; stop it or name another folder"
+            )
+        time.sleep(_LEAVING_SECONDS / 50)
+    return handle
+
+
+_LEAVING_SECONDS = 2.0
+"""A receiver that was killed just now has it until the last of its processes is gone."""
+
+
+def _is_taken(handle: int) -> bool:
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        os.close(handle)
-        raise JournalError(
-            f"the journal in {folder} is in use: got another receiver on it, expected none; stop it or name another folder"
-        ) from error
-    return handle
+    except OSError:
+        return False
+    return True
 
 
 def journal_id(folder: Path) -> str:
