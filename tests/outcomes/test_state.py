@@ -135,6 +135,16 @@ ALL_SEEN = [
 ]
 
 
+def test_only_notices_that_exclude_each_other_are_not_swapped() -> None:
+    """Every other pair of neighbours has a case; these two hold together on no input at all, so that their order can show nobody anything."""
+    shows = dict(NOTICES)
+    assert not [seen for seen in ALL_SEEN if all(shows[kind](seen) for kind in EXCLUSIVE)]
+    assert len(SWAPS) == len(NOTICES) - 2
+    for place in SWAPS:
+        both = [seen for seen in ALL_SEEN if NOTICES[place][1](seen) and NOTICES[place + 1][1](seen)]
+        assert both, f"{NOTICES[place][0]} and {NOTICES[place + 1][0]} hold together"
+
+
 class TestWhatIsForbidden:
     """Over every combination of metadata, tools and attendance."""
 

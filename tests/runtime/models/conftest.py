@@ -112,13 +112,13 @@ class OpenAI(Wire):
     provider, api = "openai", "chat.completions"
     usage = Usage(input_tokens=120, output_tokens=9, cache_read_tokens=64, cache_write_tokens=0, reasoning_tokens=4)
 
-    def model(self, server: Server, **options: Any) -> Model:
+    def model(self, server: Server, *, speaks: str = "openai", **options: Any) -> Model:
         from openai import AsyncOpenAI
 
         from turnout.runtime.models.openai_chat import OpenAIChatModel
 
         client = AsyncOpenAI(api_key="k", base_url=f"http://127.0.0.1:{server.port}/v1", **options)
-        return OpenAIChatModel(client, "gpt-5")
+        return OpenAIChatModel(client, "gpt-5", provider=speaks)
 
     def _chunk(self, delta: dict[str, Any], finish: str | None = None) -> tuple[None, dict[str, Any]]:
         choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
@@ -293,6 +293,13 @@ class Anthropic(Wire):
     def overflow_rejected(self) -> Reply:
         message = "prompt is too long: 210423 tokens > 200000 maximum"
         return self.error(400, "invalid_request_error", message)
+
+    def filtered(self, *, inside: bool) -> Reply:
+        kind, message = "invalid_request_error", "Output blocked by content filtering policy"
+        if not inside:
+            return self.error(400, kind, message)
+        begun = self.text("", "end_turn").events[:2]
+        return Reply([*begun, ("error", {"type": "error", "error": {"type": kind, "message": message}})])
 
     def rate_limited(self, **headers: str) -> Reply:
         return self.error(429, "rate_limit_error", "This request would exceed your rate limit.", **headers)

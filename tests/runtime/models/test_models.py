@@ -211,6 +211,25 @@ class TestOneProviderOnly:
         assert played.result.decision.reason == "context_budget_exhausted"
         assert classify(played.result.facts).outcome is Outcome.CONTEXT_OVERFLOW
 
+    @pytest.mark.parametrize("words", ["Half", ""], ids=["with output", "without output"])
+    def test_a_context_overflow_as_a_finish_of_a_compatible_server(
+        self, play: "Play", openai_wire: "OpenAI", words: str
+    ) -> None:
+        """OpenAI itself rejects the request; servers that speak its protocol may end the stream instead, in their own words."""
+        played = play(openai_wire, [openai_wire.text(words, "model_context_window_exceeded")], speaks="zhipu")
+        assert played.result.decision.reason == "context_budget_exhausted"
+        verdict = classify(played.result.facts)
+        assert (verdict.outcome, verdict.resumable) == (Outcome.CONTEXT_OVERFLOW, Resumable.NO)
+
+    @pytest.mark.parametrize("inside", [False, True], ids=["rejected", "inside the stream"])
+    def test_a_content_filter_of_anthropic(self, play: "Play", anthropic_wire: "Anthropic", *, inside: bool) -> None:
+        """Beside its refusals Anthropic blocks an output by an error, at once or in the middle of the stream."""
+        played = play(anthropic_wire, [anthropic_wire.filtered(inside=inside)])
+        assert played.result.decision.reason == "content_filter"
+        verdict = classify(played.result.facts)
+        assert (verdict.outcome, verdict.cause) == (Outcome.REFUSED, Cause.CONTENT_FILTER)
+        assert len(played.server.requests) == 1
+
     def test_a_pause_is_resumed(self, play: "Play", anthropic_wire: "Anthropic") -> None:
         """The same conversation goes out again with what was said so far."""
         played = play(anthropic_wire, [anthropic_wire.text("Let me see.", "pause_turn"), anthropic_wire.answer()])
