@@ -1,7 +1,10 @@
 """How fast the receiver takes telemetry from HTTP into the lake, how soon a turn can be seen, and what it needs for that.
 
-A receiver of its own runs as a process; requests of the corpus are sent over keep-alive connections and a span counts once its turn can be
-queried. The limit measured beside it is what the protobuf library alone needs to parse the same bodies.
+A receiver of its own runs as `turnout serve` does; requests of the corpus are sent over keep-alive connections and a span counts once its turn can be
+queried. The limit measured beside it is what the protobuf library alone needs to parse the same bodies. Lag is from the acknowledgement to the moment
+when a query sees it; memory is that of all processes of the receiver together.
+
+TURNOUT_BENCH_SECONDS keeps up an offered rate of TURNOUT_BENCH_RATE spans a second for so long, in place of sending TURNOUT_BENCH_SPANS as fast as it can.
 """
 
 import http.client
@@ -12,9 +15,10 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Generator, Iterator
+from bisect import bisect_right
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
@@ -24,10 +28,21 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "support"))
 from otlp_corpus import Request, endless, requests
 from turnout.pipeline.query import Warehouse
 
-NAMES = ("ingest_spans_per_s", "ingest_rss_mib", "bytes_per_span", "visible_s_p50", "visible_s_p99")
+NAMES = (
+    "ingest_spans_per_s",
+    "ingest_lag_s_max",
+    "ingest_rss_mib",
+    "ingest_cpu_us_per_span",
+    "bytes_per_span",
+    "visible_s_p50",
+    "visible_s_p99",
+)
 SPANS = int(os.environ.get("TURNOUT_BENCH_SPANS", "200000"))
+SECONDS = float(os.environ.get("TURNOUT_BENCH_SECONDS", "0"))
+RATE = float(os.environ.get("TURNOUT_BENCH_RATE", "20000"))
 CONNECTIONS = 4
 PROBES = 60
+LOOK_SECONDS = 2.0
 _HEADERS = {"content-type": "application/x-protobuf"}
 
 
@@ -39,27 +54,73 @@ class Receiver:
     port: int
     lake: Path
 
-    def post(self, bodies: Iterator[Request], spans: int) -> int:
-        """Send requests over one connection until they held so many spans; gives how many they held."""
+    def post(self, bodies: Iterator[Request], spans: int, sent: "Sent | None" = None, rate: float = 0) -> int:
+        """Send requests over one connection until they held so many spans, no faster than a rate; gives how many they held."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port)
-        sent = 0
-        while sent < spans:
+        started = time.monotonic()
+        total = 0
+        while total < spans:
             request = next(bodies)
             connection.request("POST", "/v1/traces", body=request.body, headers=_HEADERS)
             answer = connection.getresponse()
             answer.read()
-            if answer.status == http.client.OK:
-                sent += request.spans
-            else:
+            if answer.status != http.client.OK:
                 time.sleep(float(answer.headers.get("retry-after", "1")))
+                continue
+            total += request.spans
+            if sent is not None:
+                sent.add(request.spans)
+            if rate:
+                time.sleep(max(0.0, started + total / rate - time.monotonic()))
         connection.close()
-        return sent
+        return total
 
-    def memory(self, key: str = "VmHWM") -> float:
-        """The largest resident size so far, in MiB."""
-        status = Path(f"/proc/{self.process.pid}/status").read_text()
-        line = next(line for line in status.splitlines() if line.startswith(key))
-        return int(line.split()[1]) / 1024
+    def memory(self) -> float:
+        """The resident size of its processes together, in MiB."""
+        return sum(_status(process, "VmRSS:") for process in _family(self.process.pid)) / 1024
+
+    def busy(self) -> float:
+        """Processor seconds of its processes since they started."""
+        ticks = os.sysconf("SC_CLK_TCK")
+        return sum(sum(_times(process)) for process in _family(self.process.pid)) / ticks
+
+
+@dataclass
+class Sent:
+    """How many spans had been acknowledged at what time."""
+
+    total: int = 0
+    times: list[tuple[float, int]] = field(default_factory=list[tuple[float, int]])
+    guard: threading.Lock = field(default_factory=threading.Lock)
+
+    def add(self, spans: int) -> None:
+        """Note an acknowledgement."""
+        with self.guard:
+            self.total += spans
+            self.times.append((time.monotonic(), self.total))
+
+    def waits(self, stored: int) -> float:
+        """How long the oldest span that is not among so many stored ones has been waiting."""
+        place = bisect_right(self.times, stored, key=lambda entry: entry[1])
+        return time.monotonic() - self.times[place][0] if place < len(self.times) else 0.0
+
+
+def _family(process: int) -> Iterator[int]:
+    """A process and all below it."""
+    yield process
+    for task in Path(f"/proc/{process}/task").glob("*/children"):
+        for child in task.read_text().split():
+            yield from _family(int(child))
+
+
+def _status(process: int, key: str) -> int:
+    line = next(line for line in Path(f"/proc/{process}/status").read_text().splitlines() if line.startswith(key))
+    return int(line.split()[1])
+
+
+def _times(process: int) -> list[int]:
+    """User and system time."""
+    return [int(part) for part in Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[11:13]]
 
 
 @contextmanager
@@ -91,22 +152,19 @@ def figures() -> Iterator[dict[str, object]]:
 
 def _throughput(running: Receiver) -> Iterator[dict[str, object]]:
     limit = _parse_rate()
-    sent: list[int] = []
-    started = time.perf_counter()
+    sent = Sent()
+    target = int(SECONDS * RATE) if SECONDS else SPANS
+    busy, started = running.busy(), time.perf_counter()
 
     def send(seed: int) -> None:
-        sent.append(running.post(endless(40, seed), SPANS // CONNECTIONS))
+        rate = RATE / CONNECTIONS if SECONDS else 0
+        running.post(endless(40, seed), target // CONNECTIONS, sent, rate)
 
     senders = [threading.Thread(target=send, args=(seed,)) for seed in range(CONNECTIONS)]
     for sender in senders:
         sender.start()
-    for sender in senders:
-        sender.join()
-    total = sum(sent)
-    warehouse = Warehouse(str(running.lake))
-    while _stored_spans(warehouse) < total:
-        time.sleep(0.1)
-    rate = total / (time.perf_counter() - started)
+    lags, sizes = _watched(running, sent, lambda: any(sender.is_alive() for sender in senders))
+    rate = sent.total / (time.perf_counter() - started)
     yield {
         "name": "ingest_spans_per_s",
         "value": round(rate),
@@ -114,9 +172,28 @@ def _throughput(running: Receiver) -> Iterator[dict[str, object]]:
         "limit": round(limit),
         "ratio": round(rate / limit, 3),
     }
-    yield {"name": "ingest_rss_mib", "value": round(running.memory()), "unit": "MiB"}
+    yield {"name": "ingest_lag_s_max", "value": round(max(lags, default=0.0), 1), "unit": "s"}
+    thirds = [round(sizes[len(sizes) * part // 10]) for part in (1, 5, 9)]
+    yield {"name": "ingest_rss_mib", "value": round(max(sizes)), "unit": "MiB", "early_midway_late": thirds}
+    cost = (running.busy() - busy) / sent.total * 1_000_000
+    yield {"name": "ingest_cpu_us_per_span", "value": round(cost, 1), "unit": "us"}
     size = sum(path.stat().st_size for path in running.lake.rglob("*.parquet"))
-    yield {"name": "bytes_per_span", "value": round(size / total, 1), "unit": "bytes"}
+    yield {"name": "bytes_per_span", "value": round(size / sent.total, 1), "unit": "bytes"}
+
+
+def _watched(running: Receiver, sent: Sent, sending: Callable[[], bool]) -> tuple[list[float], list[float]]:
+    """Look again and again until all that was sent can be queried; gives the lag and the memory at each look."""
+    warehouse = Warehouse(str(running.lake))
+    lags: list[float] = []
+    sizes: list[float] = [running.memory()]
+    while True:
+        going = sending()
+        stored = _stored_spans(warehouse)
+        lags.append(sent.waits(stored))
+        sizes.append(running.memory())
+        if not going and stored >= sent.total:
+            return lags, sizes
+        time.sleep(LOOK_SECONDS if going else 0.1)
 
 
 def _stored_spans(warehouse: Warehouse) -> int:
