@@ -133,6 +133,16 @@ def test_a_damaged_body_is_counted_and_the_start_still_counts() -> None:
     assert dict(found.unrecognised) == {"turnout (damaged body)": 1, "turnout (no turn id)": 1}
 
 
+def test_a_damaged_body_alone_is_counted_and_takes_no_other_turn_with_it() -> None:
+    """Nothing is known of the turn that it names, not even when; the turn beside it in the trace is told."""
+    made = tape()
+    start(made)
+    made.log(names.EVENT_END, 9, {names.TURN_ID: "t2"}, body="nonsense")
+    found = turns_from(made.records)
+    assert [turn.turn_id for turn in found.turns] == ["t1"]
+    assert dict(found.unrecognised) == {"turnout (damaged body)": 1}
+
+
 def test_a_framework_inside_our_turn_tells_the_same_turn() -> None:
     """Its request lies on ours; below our tool call it would be a sub-agent."""
     made = tape()

@@ -98,7 +98,8 @@ def turns(logs: Iterable[LogRecord], spans: Iterable[Span]) -> tuple[list[OwnTur
             turn.starts.append(record)
         elif not _read_body(record, turn):
             damaged[f"{names.SCOPE} (damaged body)"] += 1
-    return list(found.values()), damaged
+    # Of a turn that only a damaged body names nothing is known but that it is damaged.
+    return [turn for turn in found.values() if turn.bodies or turn.spans or turn.starts], damaged
 
 
 def _read_body(record: LogRecord, turn: OwnTurn) -> bool:
