@@ -9,11 +9,11 @@ from sqlglot import exp
 
 import turnout.pipeline.query
 from turnout.pipeline.query import METRICS
-from turnout.pipeline.query.engine import LOCATED, LOOKED_UP, RELATIONS, STANDING
+from turnout.pipeline.query.engine import LOCATED, RELATIONS, STANDING
 
 ROOM = Path(turnout.pipeline.query.__file__).parent
 FILES = sorted(path for path in (ROOM / "sql").rglob("*.sql") if path.name != "macros.sql")
-VIEWS = {*RELATIONS, *STANDING, LOCATED, LOOKED_UP}
+VIEWS = {*RELATIONS, *STANDING, LOCATED}
 
 
 def statements(path: Path) -> list[Any]:

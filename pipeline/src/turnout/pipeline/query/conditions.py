@@ -8,7 +8,7 @@ from turnout.pipeline.counted import VIEWS
 from turnout.pipeline.cubes import Cube
 from turnout.pipeline.query.filters import NOT_RECORDED, VALUES, Clock, Filters
 
-OF_TURNS: Final = ("counted_turns", "counted_links", "counted_tools_used", "counted_completed")
+OF_TURNS: Final = ("counted_turns", "counted_links", "counted_tools_used")
 """The counted views whose rows are turns."""
 
 _ONE: Final = ("{name} in ({values})", "{name} is null")
@@ -71,7 +71,7 @@ def narrowed(statement: str, filters: Filters, cubes: Mapping[str, Cube] | None 
     """
     parameters: dict[str, object] = {}
     ctes: list[str] = []
-    for view in (*VIEWS, "counted_completed"):
+    for view in VIEWS:
         wanted, cube = condition(view, filters), (cubes or {}).get(view)
         if view in statement and (wanted.text or cube is not None):
             ctes.append(f"{view} as not materialized ({_rows(view, filters, wanted, cube)})")

@@ -26,16 +26,10 @@ RELATIONS: Final[Mapping[str, str]] = {
 }
 """The views that stand on files, and the tables they read."""
 
-LOOKED_UP: Final = "named_segments"
-"""The view of every segment of the window, for a statement that looks turns up by id, whether or not a cube stands for their files."""
-
-WHOLE: Final = "whole_turns"
-"""The files that `LOOKED_UP` reads."""
-
 LOCATED: Final = "located_segments"
 """The view of segments that also says which file each is in."""
 
-STANDING: Final = ("turns", *VIEWS, "counted_completed", "all_links")
+STANDING: Final = ("turns", *VIEWS, "all_links")
 """The views on views, each in a file of its own."""
 
 _ON_FILES: Final = "create view {view} as select {columns} from read_parquet(getvariable('{table}_files'){options})"
@@ -69,12 +63,10 @@ class Engine:
         self._scratch = tempfile.TemporaryDirectory(prefix="turnout-")
         scratch = Path(self._scratch.name)
         self._empty = {table: _empty_file(scratch, table, dict(columns)) for table, columns in TABLES.items()}
-        self._empty[WHOLE] = self._empty["turns"]
         self._empty |= {cube_files(cube): _empty_file(scratch, cube_files(cube), dict(cube.schema)) for cube in CUBES}
         self._connection = duckdb.connect(
             config={"python_enable_replacements": False, "temp_directory": self._scratch.name}
         )
-        self._tables = (*TABLES, WHOLE)
         # A day is a UTC day, wherever this runs; only a global setting reaches every cursor.
         self._connection.execute("set global TimeZone = 'UTC'")
         for relation in self._empty:
@@ -110,7 +102,7 @@ class Engine:
 
     def _asked_of(self, statement: str) -> Iterable[str]:
         """What a statement may read: any table, whose views are many, but of the cubes only those that it names."""
-        return (relation for relation in self._empty if relation in self._tables or relation in statement)
+        return (relation for relation in self._empty if relation in TABLES or relation in statement)
 
     def _name_files(self, connection: duckdb.DuckDBPyConnection, relation: str, paths: Iterable[str]) -> None:
         connection.execute(f"set variable {relation}_files = $files", {"files": [self._empty[relation], *paths]})
@@ -124,7 +116,6 @@ class Engine:
         self._connection.execute(
             _ON_FILES.format(view=LOCATED, columns="*, filename", table="turns", options=options + _DATED)
         )
-        self._connection.execute(_ON_FILES.format(view=LOOKED_UP, columns="*", table=WHOLE, options=options + _DATED))
         for cube in CUBES:
             name = cube_files(cube)
             columns = ", ".join((*cube.columns, *cube.sums, COUNT, _DAY, _EVERYTHING))

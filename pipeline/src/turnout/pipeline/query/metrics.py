@@ -274,7 +274,10 @@ METRICS: Final = (
     Metric(
         name="after_continue",
         title="How continuations end",
-        definition="Share of each outcome among the turns that continue one of the counted turns, by how that one had ended.",
+        definition=(
+            "Share of each outcome among the turns that continue one of the counted turns, by how that one had ended. A turn that had completed "
+            "is continued by nothing."
+        ),
         unit="continuations",
         good_direction=Good.NEITHER,
         view="counted_links",

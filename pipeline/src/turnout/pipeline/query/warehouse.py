@@ -17,7 +17,7 @@ from turnout.pipeline.lake import DataFile, Lake, Snapshot
 from turnout.pipeline.lake.cubing import FOLDER as CUBES_FOLDER
 from turnout.pipeline.lake.files import at_places, ended_within, micros, started_within
 from turnout.pipeline.query.conditions import ALWAYS, columns_of, narrowed
-from turnout.pipeline.query.engine import LOOKED_UP, WHOLE, Engine, cube_files, resource
+from turnout.pipeline.query.engine import Engine, cube_files, resource
 from turnout.pipeline.query.errors import QueryError
 from turnout.pipeline.query.filters import Clock, Filters
 from turnout.pipeline.rows import verdict_of
@@ -117,11 +117,8 @@ class Warehouse:
         if cube is None:
             return self.sql(statement, parameters, filters)
         whole = narrowed(statement, chosen, {view: cube})
-        files = self._files(chosen)
-        rest = [file for file in files[cube.table] if file not in cubes]
+        rest = [file for file in self._files(chosen)[cube.table] if file not in cubes]
         paths = {cube.table: self._paths(cube.table, rest), cube_files(cube): list(cubes.values())}
-        if LOOKED_UP in statement:
-            paths[WHOLE] = self._paths("turns", files["turns"])
         return self._engine.frame(whole.text, {**parameters, **whole.parameters}, paths)
 
     def most_turns(self, filters: Filters | None = None) -> int:
@@ -241,8 +238,7 @@ class Warehouse:
             count *= 4
 
     def _files_for(self, filters: Filters) -> dict[str, list[str]]:
-        paths = {table: self._paths(table, files) for table, files in self._files(filters).items()}
-        return {**paths, WHOLE: paths["turns"]}
+        return {table: self._paths(table, files) for table, files in self._files(filters).items()}
 
     def _files(self, filters: Filters) -> dict[str, tuple[DataFile, ...]]:
         """The files of each table that may hold what the filters let through."""

@@ -1,6 +1,6 @@
--- How continuations end: the share of each outcome among the turns that continue one of the counted turns, by how that one had ended.
--- What is continued is named by the turn or by its root; the few completed ones are looked up by id.
-with continuations as materialized (
+-- How continuations end: the share of each outcome among the turns that continue one of the counted turns, by how that had ended.
+-- What is continued is named by the turn or by its root; a turn that had completed is continued by nothing.
+with continuations as (
     select
         columns(lambda name: name in $by),
         outcome,
@@ -9,29 +9,14 @@ with continuations as materialized (
     where continues_turn_id is not null
 ),
 
-missing as materialized (
-    select distinct continues_turn_id as id
-    from continuations
-    where
-        continues_turn_id not in (select turn_id from all_links)
-        and continues_turn_id not in (select segment_of from all_links where segment_of is not null)
-),
-
 named as (
     select turn_id as id, outcome as continued_outcome
     from counted_links
+    where outcome != 'completed'
     union all
     select segment_of as id, outcome as continued_outcome
     from counted_links
-    where segment_of is not null
-    union all
-    select turn_id as id, outcome as continued_outcome
-    from counted_completed
-    where turn_id in (select id from missing)
-    union all
-    select segment_of as id, outcome as continued_outcome
-    from counted_completed
-    where segment_of in (select id from missing)
+    where outcome != 'completed' and segment_of is not null
 ),
 
 counted as (
