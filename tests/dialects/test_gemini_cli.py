@@ -3,6 +3,7 @@
 import pytest
 
 from made_telemetry import Attributes, Tape, tell
+from turnout.outcomes.classify import classify
 from turnout.outcomes.facts import Usage
 from turnout.pipeline.dialects import is_relevant, link_keys, turns_from
 
@@ -132,3 +133,16 @@ def test_spans_only_repeat_the_events() -> None:
     """They are not needed."""
     made = tape()
     assert not is_relevant(made.span("llm_call", 0, 1, {"gen_ai.operation.name": "llm_call"}))
+
+
+def test_two_calls_of_one_tool_at_once_are_two() -> None:
+    """Both are reported in the same millisecond, and neither has an id."""
+    made = tape()
+    asked(made, 1)
+    answered(made, 2)
+    for words in ("a", "b"):
+        more: Attributes = {"function_name": "run", "success": True, "duration_ms": 100, "function_args": words}
+        event(made, "gemini_cli.tool_call", 3, more)
+    (turn,) = turns_from(made.records).turns
+    assert len({call.id for call in turn.steps[0].tool_calls}) == 2
+    assert classify(turn).tool_calls == 2

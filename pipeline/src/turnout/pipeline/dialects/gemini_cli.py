@@ -9,7 +9,7 @@
 | finish reason | ``finish_reasons`` of ``api_response`` | 0.10 | the CLI's own words; ``stop`` also for tool calls and for reasons it does not know |
 | usage | ``input_token_count``, ``output_token_count``, ``thoughts_token_count``, ``cached_content_token_count`` | | thoughts are outside the output |
 | failure | ``api_error``: ``status_code``, ``error_type``, ``error`` | | |
-| tool call | ``gemini_cli.tool_call``: ``function_name``, ``success``, ``decision`` | | no call id; a refused one has no span |
+| tool call | ``gemini_cli.tool_call``: ``function_name``, ``success``, ``decision`` | | no call id, and those that ran at once have one time; a refused one has no span |
 | sub-agent | ``gemini_cli.agent.start``, ``agent.finish``: ``terminate_reason`` | 0.15 | a full vocabulary of ends |
 | loop guard | ``loop_detected`` with ``count`` of 2 and more | | the first time it recovers |
 | step limit of the session | nothing is exported | | |
@@ -147,7 +147,8 @@ def _put(plan: Plan, session: str, job: _Job) -> None:
     draft.parent = (SOURCE, job.parent) if job.parent else None
     draft.calls = list(_calls(session, job))
     draft.tools = [
-        node_of(log, replace(_about(Role.TOOL, log, session, job), tool=_tool(log))) for log in _named(job, "tool_call")
+        node_of(log, replace(_about(Role.TOOL, log, session, job), tool=_tool(log, f"{job.id}:{number}")))
+        for number, log in enumerate(_named(job, "tool_call"), start=1)
     ]
     draft.claims = list(_claims(job))
     if job.agent != SCOPE:
@@ -242,7 +243,8 @@ def _error(told: Mapping[str, Value]) -> StepError:
 # --- tools and ends
 
 
-def _tool(log: LogRecord) -> ToolCall:
+def _tool(log: LogRecord, place: str) -> ToolCall:
+    """A call without an id; its place in the turn tells it from one of the same tool at the same time."""
     a = log.attributes
     denied = values.text(a, "decision") == "reject"
     ok = values.flag(a, "success")
@@ -250,6 +252,7 @@ def _tool(log: LogRecord) -> ToolCall:
         ToolStatus.DENIED if denied else ToolStatus.UNKNOWN if ok is None else ToolStatus.OK if ok else ToolStatus.ERROR
     )
     return ToolCall(
+        id=values.text(a, "call_id") or place,
         name=values.text(a, "function_name"),
         status=status,
         error_type=values.text(a, "error_type", "error.type") if status is ToolStatus.ERROR else None,
