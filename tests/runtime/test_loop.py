@@ -196,7 +196,25 @@ class TestStops:
         assert ("claim" in seen, seen[-1]) == (True, "end")
 
 
+def test_a_text_is_no_conversation() -> None:
+    """A slip that would send single letters to a model is said when the task is made."""
+    with pytest.raises(TypeError, match=r"messages: got a str, expected messages such as UserMessage\(text\)"):
+        TurnTask(turn_id="t", messages="Do it.")  # type: ignore[arg-type]  # the slip
+
+
 class TestTools:
+    def test_a_tool_that_is_no_coroutine_says_so(self, stage: "Stage") -> None:
+        """A plain function is a slip of the agent's author, who reads it in the conversation."""
+
+        def read(_: ToolContext) -> str:
+            return "read"
+
+        result = stage.play([CALL, SAY], tools=(Tool(name="read", run=read),))  # type: ignore[arg-type]  # the slip
+        [message] = [message for message in result.messages if isinstance(message, ToolMessage)]
+        assert (
+            message.content == "TypeError: the tool 'read' gave a str, expected an awaitable: write it as `async def`"
+        )
+
     def test_calls_of_a_step_run_side_by_side(self, stage: "Stage") -> None:
         """Two calls of a second each take a second together."""
         script: list[Scripted] = [CallsTools(calls=(ScriptedCall("read"), ScriptedCall("read"))), SAY]

@@ -51,6 +51,38 @@ def test_a_call_is_a_turn(memory: MemorySink, make_recorder: Any) -> None:
     assert current_turn() is None
 
 
+def test_the_decorator_may_stand_alone(memory: MemorySink, make_recorder: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without arguments the process's own recorder and the function's name are taken."""
+    recorder = make_recorder(memory)
+    monkeypatch.setattr("turnout.instrumentation.integrations.functions.default_recorder", lambda: recorder)
+
+    @recorded
+    def answer(question: str) -> str:
+        told()
+        return question
+
+    assert answer("how is it?") == "how is it?"
+    assert [turn.agent for turn in memory.turns] == ["answer"]
+
+
+def test_a_conversation_that_cannot_be_named_is_recorded_without_a_name(
+    memory: MemorySink, make_recorder: Any, losses: Losses
+) -> None:
+    """The function is called as ever, and finds its turn."""
+
+    def conversation(question: str) -> str:
+        raise KeyError(question)
+
+    @recorded(recorder=make_recorder(memory), conversation_id=conversation)
+    def answer(question: str) -> str:
+        told()
+        return question
+
+    assert answer("how is it?") == "how is it?"
+    assert memory.turns[0].conversation_id is None
+    assert sum(losses.totals().values()) == 1
+
+
 def test_a_coroutine_is_a_turn(memory: MemorySink, make_recorder: Any) -> None:
     """Awaited as ever, and ended by the exception that leaves it."""
 

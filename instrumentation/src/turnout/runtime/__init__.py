@@ -1,10 +1,16 @@
 """A turn loop that decides once.
 
+    agent = Agent(name="support", model=OpenAIChatModel(AsyncOpenAI(), "gpt-5"), tools=(Tool(name="search", run=search),))
+    task = TurnTask(turn_id="turn-1", messages=(UserMessage("Where is my order?"),), limits=Limits(steps=12))
+    result = await run_turn(agent, task, recorder=Recorder(otlp_sink()))
+
 The decision itself is `turnout.outcomes.decide`; this room finds the facts for it and acts on it. No module here may name a reason
 with which a turn ends, and only `request` may call a model. It knows a recorder as a protocol and no recorder. Real models are in
 `turnout.runtime.models`, each with the extra that it needs.
 """
 
+from turnout.outcomes.decide import StopReason, StopRequest, TurnYield, YieldReason
+from turnout.outcomes.facts import Limits, StopMode, Usage
 from turnout.runtime.agent import Agent, TurnTask
 from turnout.runtime.clock import Clock, SystemClock
 from turnout.runtime.continuation import history, next_turn, recovery, waiting_calls
@@ -14,7 +20,20 @@ from turnout.runtime.model import Model, ModelError, ModelRequest
 from turnout.runtime.race import race_abort
 from turnout.runtime.recorder import Recorder
 from turnout.runtime.request import RetryPolicy
-from turnout.runtime.scripted import ScriptedModel
+from turnout.runtime.scripted import (
+    CallsTools,
+    Drops,
+    EndsWith,
+    Filtered,
+    Overflows,
+    Pauses,
+    Refuses,
+    Rejects,
+    RunsOut,
+    Says,
+    ScriptedCall,
+    ScriptedModel,
+)
 from turnout.runtime.steering import Controls
 from turnout.runtime.stop import StopLatch
 from turnout.runtime.tools import (
@@ -38,6 +57,7 @@ __all__ = [
     "Approved",
     "AssistantMessage",
     "CallRequest",
+    "CallsTools",
     "Candidate",
     "Chain",
     "Clock",
@@ -45,21 +65,35 @@ __all__ = [
     "Controls",
     "Denied",
     "Disposition",
+    "Drops",
+    "EndsWith",
     "Entry",
     "FailIt",
+    "Filtered",
     "FinishHook",
+    "Limits",
     "MemoryStore",
     "Message",
     "Model",
     "ModelError",
     "ModelRequest",
     "Origin",
+    "Overflows",
+    "Pauses",
     "PrerequisiteMissing",
     "Recorder",
+    "Refuses",
+    "Rejects",
     "RetryPolicy",
+    "RunsOut",
+    "Says",
+    "ScriptedCall",
     "ScriptedModel",
     "SqliteStore",
     "StopLatch",
+    "StopMode",
+    "StopReason",
+    "StopRequest",
     "SystemClock",
     "Tool",
     "ToolContext",
@@ -70,8 +104,11 @@ __all__ = [
     "Turn",
     "TurnResult",
     "TurnTask",
+    "TurnYield",
+    "Usage",
     "UserMessage",
     "Veto",
+    "YieldReason",
     "history",
     "last_segment",
     "next_turn",

@@ -1,6 +1,6 @@
 """An agent and a turn's task, as values: everything the loop is given before it starts."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -49,8 +49,20 @@ class TurnTask:
     root_turn_id: str | None = None
     parent_turn_id: str | None = None
 
+    def __post_init__(self) -> None:
+        _check(self.messages)
+
     @property
     def first_own_message(self) -> int:
         """Where the turn's own messages begin: at its user message, or after what a recovery found."""
         own = bool(self.messages) and isinstance(self.messages[-1], UserMessage) and self.root_turn_id is None
         return len(self.messages) - own
+
+
+def _check(messages: Iterable[object]) -> None:
+    wrong = next((message for message in messages if not isinstance(message, Message)), None)
+    if wrong is not None:
+        raise TypeError(
+            f"messages: got a {type(wrong).__name__}, expected messages such as UserMessage(text); "
+            "for one alone write (UserMessage(text),)"
+        )

@@ -1,7 +1,7 @@
 """Running the tool calls of one step."""
 
 import asyncio
-from collections.abc import Coroutine, Sequence
+from collections.abc import Awaitable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -123,7 +123,7 @@ async def _run(tool: Tool, context: ToolContext, log: CallLog) -> CallEnd:
         return refused
     assert tool.run is not None
     try:
-        output = await tool.run(context)
+        output = await _awaitable(tool, tool.run(context))
     except PrerequisiteMissing as missing:
         return CallEnd(status=ToolStatus.ERROR, content=str(missing), error_type="prerequisite_missing", misses=True)
     except Exception as error:  # noqa: BLE001 - a tool's fault is a result for the model
@@ -135,6 +135,14 @@ async def _run(tool: Tool, context: ToolContext, log: CallLog) -> CallEnd:
             return _failed(content, error_type)
         case ToolOutput(content) | str(content):
             return CallEnd(status=ToolStatus.OK, content=content)
+
+
+def _awaitable(tool: Tool, made: object) -> Awaitable[ToolOutput | ToolYield | str]:
+    if not isinstance(made, Awaitable):
+        raise TypeError(
+            f"the tool {tool.name!r} gave a {type(made).__name__}, expected an awaitable: write it as `async def`"
+        )
+    return made
 
 
 async def _asked(tool: Tool, context: ToolContext, log: CallLog) -> CallEnd | None:

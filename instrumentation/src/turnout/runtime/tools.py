@@ -85,7 +85,7 @@ Approver: TypeAlias = Callable[[CallRequest], Coroutine[Any, Any, Approval]]
 class Tool:
     """A tool of an agent.
 
-    ``run`` None means that the client answers the call, in a turn to come. ``mutating`` says whether running it twice could do harm;
+    ``run`` is a coroutine function; None means that the client answers the call, in a turn to come. ``mutating`` says whether running it twice could do harm;
     ``final`` that its call is the answer. ``approve`` is asked before each call.
     """
 

@@ -13,7 +13,7 @@ import inspect
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextlib import nullcontext
 from functools import partial, wraps
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 from turnout.instrumentation.integrations.default import default_recorder
 from turnout.instrumentation.integrations.support import Quiet
@@ -27,6 +27,11 @@ F = TypeVar("F", bound=Callable[..., Any])
 SOURCE = "turnout"
 
 
+@overload
+def recorded(function: F, /) -> F: ...
+
+
+@overload
 def recorded(
     *,
     agent: str | None = None,
@@ -35,10 +40,24 @@ def recorded(
     limits: Limits | None = None,
     conversation_id: str | Callable[..., str | None] | None = None,
     recorder: Recorder | None = None,
-) -> Callable[[F], F]:
-    """Record each call of the decorated function as a turn.
+) -> Callable[[F], F]: ...
+
+
+def recorded(
+    function: F | None = None,
+    /,
+    *,
+    agent: str | None = None,
+    agent_version: str | None = None,
+    attended: bool | None = None,
+    limits: Limits | None = None,
+    conversation_id: str | Callable[..., str | None] | None = None,
+    recorder: Recorder | None = None,
+) -> F | Callable[[F], F]:
+    """Record each call of the decorated function as a turn; with or without arguments of its own.
 
     Args:
+        function: the function, where the decorator stands alone.
         agent: the agent's name; the function's where none is given.
         agent_version: the version of its prompt, tools and model.
         attended: a person is there who could press Continue.
@@ -61,7 +80,7 @@ def recorded(
 
         return _wrapper_for(function, lambda args, kwargs: quiet(opened, args, kwargs) or unrecorded(), quiet)
 
-    return decorate
+    return decorate if function is None else decorate(function)
 
 
 Opened = Callable[[tuple[Any, ...], dict[str, Any]], TurnHandle]
