@@ -238,3 +238,13 @@ def test_a_request_that_failed_takes_no_end_from_its_task() -> None:
     stopped: dict[str, object] = {"response_metadata": {"finish_reason": "stop"}}
     asked_in_task(tape, graph(tape, success=False), stopped, {}, ("APIError", "busy"))
     assert told(tape) == "bot\n  1 m error APIError None"
+
+
+def test_an_end_that_an_error_text_names_stays() -> None:
+    """The runtime raised where a response was cut, and the status has its text."""
+    tape = Tape(AGENTS)
+    bot = agent(tape, workflow(tape), 1, 10)
+    text = "{'data': {'error': \"incomplete_details=IncompleteDetails(reason='max_output_tokens')\"}}"
+    asked: Attributes = {"gen_ai.operation.name": "chat", "gen_ai.provider.name": "openai"}
+    tape.span("openai.response", 2, 3, asked, parent=bot, status=SpanStatus.ERROR, message=text)
+    assert told(tape) == "bot\n  1 (max_output_tokens)"

@@ -115,14 +115,15 @@ def _says_nothing(step: Step, asked: tuple[ToolCall, ...]) -> bool:
     """Whether a request that did not fail tells no end, or an answer that nobody could see."""
     if step.error is not None or step.aborted:
         return False
-    return step.finish_reason is None or (not asked and step.output is not None and step.output.text_chars == 0)
+    told = step.finish_reason or step.raw_finish_reason
+    return told is None or (not asked and step.output is not None and step.output.text_chars == 0)
 
 
 def _with_end(step: Step, end: Reply) -> Step:
     return replace(
         step,
         finish_reason=step.finish_reason or end.finish_reason,
-        raw_finish_reason=end.raw_finish_reason,
+        raw_finish_reason=step.raw_finish_reason or end.raw_finish_reason,
         refusal=step.refusal or end.refusal,
     )
 
