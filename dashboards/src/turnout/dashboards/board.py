@@ -1,6 +1,7 @@
 """The on-call board: loads of both windows, and what they say together."""
 
-from datetime import timedelta
+from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import Final
 
 import polars as pl
@@ -10,9 +11,13 @@ from turnout.dashboards.rhythm import Rhythm, silences
 from turnout.dashboards.rhythm import rhythms as rhythms_of
 from turnout.dashboards.scope import Scope
 from turnout.pipeline.analysis.incident import Cell, Incident, judge
+from turnout.pipeline.query.filters import Clock
+from turnout.pipeline.what_changed import Change, what_changed
 
 PLACES: Final = ("model", "tool", "agent", "agent_version", "environment", "provider", "service")
 """Where a change is looked for."""
+
+_USUAL: Final = timedelta(days=14)
 
 SHOWN: Final = (
     ("By model", "model"),
@@ -38,6 +43,13 @@ def incident(scope: Scope) -> Incident:
     now, before = (data.metric("outcomes", filters) for filters in (scope.filters, scope.before))
     reasons = frames.cells("outcome", frames.reasons(now), frames.reasons(before))
     return judge(data.both("abnormal", scope), reasons, lambda reason: _places(scope, reason))
+
+
+def changed(scope: Scope, since: datetime | None) -> tuple[Change, ...]:
+    """What changed hour by hour in the last two weeks, or from an hour on."""
+    hour = scope.now.replace(minute=0, second=0, microsecond=0)
+    filters = replace(scope.filters, since=hour - max(_USUAL, scope.length), until=None, clock=Clock.STARTED)
+    return data.asked_slowly(what_changed, filters, since)
 
 
 def ends(scope: Scope, bucket: timedelta) -> pl.DataFrame:

@@ -9,7 +9,8 @@ import altair as alt
 import polars as pl
 import streamlit as st
 
-from turnout.dashboards import bar, data, frames, markup
+from turnout.dashboards import bar, board, data, frames, markup
+from turnout.dashboards import changes as what_changed
 from turnout.dashboards.rhythm import Rhythm
 from turnout.dashboards.scope import Scope, address
 from turnout.dashboards.words import Headline
@@ -19,11 +20,14 @@ from turnout.pipeline.analysis.incident import Cell
 from turnout.pipeline.charts import COLOURS
 from turnout.pipeline.errors import TurnoutError
 from turnout.pipeline.query import metric
-from turnout.pipeline.query.filters import VALUES
+from turnout.pipeline.query.filters import VALUES, parse_time
 from turnout.pipeline.wording import MEANINGS, NOT_RECORDED, count, duration, label
 
 LATEST: Final = 15
 """So many turns are listed."""
+
+CHANGES: Final = 6
+"""So many changes are told."""
 
 _HOURLY: Final = timedelta(days=2)
 
@@ -88,16 +92,45 @@ def by(name: str, scope: Scope, dimension: str) -> pl.DataFrame:
     return frames.shares(frames.arms(data.metric(name, scope.filters, (dimension,)), dimension))
 
 
-def days(name: str, scope: Scope, colour: str, title: str, counted: str = "turns") -> None:
+def unit(scope: Scope) -> str:
+    """What charts over time are counted by."""
+    return "day" if scope.length > _HOURLY else "hour"
+
+
+def days(name: str, scope: Scope, colour: str, title: str, counted: str = "turns", of: str = "") -> None:
     """One metric over time, by day or, in short windows, by hour, with how much each point rests on."""
-    unit = "day" if scope.length > _HOURLY else "hour"
-    found = frames.over_time(data.metric(name, scope.filters, (unit,)), unit)
+    by_unit = unit(scope)
+    heading = f"{of}by {by_unit}" if of else f"By {by_unit}"
+    found = frames.over_time(data.metric(name, scope.filters, (by_unit,)), by_unit)
     if found.is_empty():
-        nothing(f"By {unit}", "No turns in this window.")
+        nothing(heading, f"No {counted} in this window.")
         return
     least, most = min(found["denominator"].to_list()), max(found["denominator"].to_list())
-    words = f"Each point is one UTC {unit} of {count(least)} to {count(most)} {counted}; the band is its 95 % interval."
-    chart(f"By {unit}", charts.rate_over_time(found, colour=colour, title=title), words)
+    words = (
+        f"Each point is one UTC {by_unit} of {count(least)} to {count(most)} {counted}; the band is its 95 % interval."
+    )
+    chart(heading, charts.rate_over_time(found, colour=colour, title=title), words)
+
+
+def changes(scope: Scope) -> None:
+    """What changed hour by hour, found by itself or from an hour that somebody names."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown("##### What changed, hour by hour", width="content")
+        named = st.text_input(
+            "Since",
+            key="changed_since",
+            bind="query-params",
+            placeholder="found by itself; or since 3h, 2026-01-05T10:00",
+            label_visibility="collapsed",
+            width=380,
+        )
+    since = parse_time(named, scope.now).replace(minute=0, second=0, microsecond=0) if named else None
+    rows = what_changed.rows(board.changed(scope, since), scope.now, bar.chosen())
+    if not rows:
+        st.info(what_changed.NONE)
+        return
+    st.html(markup.table(what_changed.COLUMNS, rows[:CHANGES]))
+    st.caption(f"{what_changed.SINCE} {what_changed.MEANING}" if named else what_changed.MEANING)
 
 
 def definitions(names: Sequence[str], *more: str) -> None:

@@ -2,11 +2,14 @@
 
 from typing import Final
 
+import altair as alt
 import polars as pl
 
-from turnout.dashboards import markup, words
+from turnout.dashboards import frames, markup, words
 from turnout.dashboards.words import GREY, Headline, Line
-from turnout.pipeline.wording import NOT_RECORDED, NOTHING, count, percent
+from turnout.outcomes.verdict import Outcome
+from turnout.pipeline import charts
+from turnout.pipeline.wording import NOT_RECORDED, NOTHING, count, label, percent
 
 PRICED: Final = (
     "Costs are those that the source reports; where it reports none, each call is priced by genai-prices at the time it started, cache and "
@@ -16,7 +19,7 @@ COLUMNS: Final = (
     markup.Column("cost", "Cost", "number"),
     markup.Column("turn", "A turn", "number"),
     markup.Column("finished", "For each that finished", "number"),
-    markup.Column("unfinished", "Into turns that did not finish", "tight"),
+    markup.Column("unfinished", "Into turns that did not finish", "number"),
     markup.Column("turns", "Turns", "number"),
     markup.Column("unpriced", "Unpriced", "number"),
 )
@@ -39,6 +42,34 @@ def headline(now: pl.DataFrame, before: pl.DataFrame, window: str) -> Headline:
     return Headline(f"{dollars(row['cost_usd'])} in the last {window}", tuple(map(Line, lines)), words.CALM)
 
 
+def over_time(spent: pl.DataFrame, unit: str) -> alt.LayerChart:
+    """Dollars over time, by whether they went into turns that finished."""
+    length = pl.duration(days=1) if unit == "day" else pl.duration(hours=1)
+    known = frames.over_time(spent.filter(pl.col("cost_usd").is_not_null()), unit).with_columns(
+        bucket_end=pl.col("bucket") + length, finished=pl.col("finished_cost_usd").fill_null(0.0)
+    )
+    parts = (("into turns that finished", words.CALM), ("into turns that did not", charts.PALE))
+    named = pl.concat(
+        known.select("bucket", "bucket_end", turns=pl.col(column), part=pl.lit(name))
+        for (name, _), column in zip(parts, ("finished", "unfinished_cost_usd"), strict=True)
+    )
+    return charts.parts_over_time(named, parts, title="cost", of="went", number="$,.2~f")
+
+
+def priced_by(spent: pl.DataFrame) -> str:
+    """Whose prices the figures rest on, with how many turns each."""
+    told = [
+        f"{count(row['priced'])} turns {_by(row['price_list'])}" for row in spent.iter_rows(named=True) if row["priced"]
+    ]
+    unpriced = int(spent["unpriced"].sum()) if spent.height else 0
+    rest = f"{count(unpriced)} turns used tokens and have no price: counted here, and in no sum." if unpriced else ""
+    return f"Priced: {'; '.join(told)}. {rest}" if told else rest
+
+
+def _by(price_list: str | None) -> str:
+    return "as their source reports" if price_list is None else f"by {price_list}"
+
+
 def columns(title: str) -> tuple[markup.Column, ...]:
     """The columns of a table by one dimension."""
     return (markup.Column("value", title), *COLUMNS)
@@ -58,6 +89,11 @@ def rows(spent: pl.DataFrame, dimension: str) -> list[dict[str, markup.Cell]]:
         }
         for row in spent.iter_rows(named=True)
     ]
+
+
+def ended(outcome: str) -> markup.Cell:
+    """An outcome in words, in its colour."""
+    return markup.Marked(label(outcome), charts.COLOURS[Outcome(outcome)])
 
 
 def dollars(amount: float | None) -> str:

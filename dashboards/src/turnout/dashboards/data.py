@@ -95,6 +95,15 @@ def asked(ask: Callable[Concatenate[Warehouse, Given], Answer], *given: Given.ar
     return answer
 
 
+def asked_slowly(
+    ask: Callable[Concatenate[Warehouse, Given], Answer], *given: Given.args, **named: Given.kwargs
+) -> Answer:
+    """The same, kept for a minute whatever arrives meanwhile: for questions over weeks that a live page asks again and again."""
+    name = f"{ask.__module__}.{ask.__qualname__}"
+    answer: Answer = _asked_slowly(lake(), name, given, named, ask)
+    return answer
+
+
 def choices(name: str, now: datetime) -> list[str]:
     """The values that a filter can take, the most frequent first, over the last 30 days."""
     known = _choices(lake(), name, now.replace(minute=0, second=0, microsecond=0))
@@ -111,6 +120,14 @@ def _asked(
     root: str, version: int, name: str, given: tuple[object, ...], named: dict[str, object], _ask: Callable[..., Any]
 ) -> Any:
     del version, name
+    return _ask(_warehouse(root), *given, **named)
+
+
+@st.cache_data(ttl=timedelta(minutes=1), max_entries=_MANY, show_spinner=False)
+def _asked_slowly(
+    root: str, name: str, given: tuple[object, ...], named: dict[str, object], _ask: Callable[..., Any]
+) -> Any:
+    del name
     return _ask(_warehouse(root), *given, **named)
 
 

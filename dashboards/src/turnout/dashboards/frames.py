@@ -174,6 +174,24 @@ def over_time(frame: pl.DataFrame, column: str) -> pl.DataFrame:
     return frame.with_columns(bucket=pl.col(column).cast(pl.Datetime("us")).dt.replace_time_zone("UTC"))
 
 
+def bucketed(frame: pl.DataFrame, column: str, part: str, missing: str = NOT_RECORDED) -> pl.DataFrame:
+    """A metric by day or hour and one more column, as stacked bars draw it: ``bucket``, ``bucket_end``, ``part``, ``turns``."""
+    length = pl.duration(days=1) if column == "day" else pl.duration(hours=1)
+    return over_time(frame, column).select(
+        "bucket",
+        bucket_end=pl.col("bucket") + length,
+        part=pl.col(part).cast(pl.String).fill_null(missing),
+        turns=pl.col("numerator"),
+    )
+
+
+def largest(frame: pl.DataFrame, top: int) -> list[str]:
+    """The parts with the most turns, the largest first; not recorded last."""
+    sums = frame.group_by("part").agg(pl.col("turns").sum()).sort("turns", "part", descending=[True, False])
+    names = [str(name) for name in sums["part"].to_list()]
+    return [*[name for name in names if name != NOT_RECORDED][:top], *[name for name in names if name == NOT_RECORDED]]
+
+
 def _chosen(found: Arms, *, ordered: bool, top: int | None = TOP) -> Iterable[tuple[str, Arm]]:
     recorded = [(value, counted) for value, counted in found.items() if value is not None]
     if not ordered:

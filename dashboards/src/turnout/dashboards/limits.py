@@ -33,7 +33,7 @@ class Kind:
 KINDS: Final[Mapping[str, Kind]] = {
     "steps": Kind("Steps", "steps a turn", "d", whole=True),
     "tool_calls": Kind("Tool calls", "tool calls a turn", "d", whole=True),
-    "step_output_tokens": Kind("Output tokens a step", "output tokens a step", "~s"),
+    "step_output_tokens": Kind("Output tokens a step", "output tokens a step", ",d"),
     "total_tokens": Kind("Tokens", "tokens a turn", "~s"),
     "seconds": Kind("Seconds", "seconds a turn", "~s"),
     "cost_usd": Kind("Cost", "dollars a turn", "$~g"),

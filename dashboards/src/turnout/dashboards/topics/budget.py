@@ -2,11 +2,12 @@
 
 import streamlit as st
 
-from turnout.dashboards import bar, budgets, components, data, frames, words
+from turnout.dashboards import bar, budgets, components, continuing, data, frames, words
 from turnout.dashboards.limits import KINDS
 from turnout.outcomes.verdict import Outcome
 from turnout.pipeline import charts
 from turnout.pipeline.analysis.budget import Limit
+from turnout.pipeline.findings import continuations
 
 scope = bar.current("7d")
 components.headline(
@@ -33,6 +34,8 @@ for attended in present:
         st.markdown(f"#### {words.ATTENDED[attended][0]}: what limits do now")
         with st.container(key=f"grid-{attended}"):
             budgets.now(scope, attended, frames.only(outcomes, "attended", attended))
+went_on = continuing.rows(data.asked(continuations, scope.filters), continuing.CUT_SHORT)
+components.listing("What is continued", continuing.COLUMNS, went_on, continuing.MEANING)
 listed = data.turns(scope.listed((Outcome.BUDGET,)), components.LATEST)
 components.turn_list("Latest turns that a limit cut", listed, scope.now, "None in this window.")
 components.definitions(("budget_cut", "steps_charged", "continued", "after_continue"), words.INTERVAL, words.ESTIMATE)

@@ -26,6 +26,7 @@ def watch() -> None:
                 f"Abnormal turns by reason: the {scope.words} before, and the last {scope.words}", over_time
             )
             st.altair_chart(traffic, width="stretch")
+            components.changes(scope)
             st.caption(words.PLACES_CAPTION)
             with st.container(key="grid-places"):
                 for title, frame in board.places(scope):

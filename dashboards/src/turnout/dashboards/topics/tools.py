@@ -11,16 +11,32 @@ scope = bar.current("7d")
 colour = charts.COLOURS[Outcome.ERROR]
 components.headline(words.statement(data.both("tool_error", scope), scope.words, "of tool calls fail", colour))
 risks = data.asked(tool_risks, scope.filters)
-components.listing("Which tools go with abnormal ends", tooling.RISK_COLUMNS, tooling.risk_rows(risks), tooling.RISK)
+if risks:
+    with st.container(key="split-risks"):
+        components.chart("Which tools go with abnormal ends", tooling.risk_chart(risks[: tooling.SHOWN]))
+        components.listing("The same in figures", tooling.RISK_COLUMNS, tooling.risk_rows(risks[: tooling.SHOWN]))
+    st.caption(tooling.RISK)
+else:
+    components.nothing("Which tools go with abnormal ends", "No tool was called in this window.")
 calls = data.asked(tool_calls, scope.filters)
 components.listing("How calls end, and how long they take", tooling.CALL_COLUMNS, tooling.call_rows(calls))
 with st.container(key="grid-tools"):
-    failing = components.by("tool_error", scope, "tool")
-    components.chart("Calls that fail, by tool", charts.shares(failing, colour=colour))
     components.chart(
         "Calls that fail, by model", charts.shares(components.by("tool_error", scope, "model"), colour=colour)
     )
     components.days("tool_error", scope, colour, "failed calls", "calls")
-looped = tooling.loop_rows(data.asked(loops, scope.filters))
-components.listing("Loops", tooling.LOOP_COLUMNS, looped, tooling.LOOPS)
+longest = st.number_input(
+    "Loops: equal calls in a row",
+    tooling.FEWEST,
+    tooling.MOST,
+    tooling.USUAL,
+    key="loop",
+    bind="query-params",
+    width=260,
+)
+looped = tooling.loop_rows(data.asked(loops, scope.filters, length=int(longest)))
+if looped:
+    components.listing("Loops", tooling.LOOP_COLUMNS, looped, tooling.LOOPS)
+else:
+    st.info(tooling.NO_LOOPS)
 components.definitions(("tool_error", "tool_abnormal", "tool_denied", "tool_unsettled"), words.INTERVAL)

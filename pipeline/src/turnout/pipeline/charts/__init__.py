@@ -7,14 +7,15 @@ A chart fills the width that it is given; instants are shown in UTC.
 
 from turnout.pipeline.charts.amounts import amounts
 from turnout.pipeline.charts.curves import budget_curve, curves
-from turnout.pipeline.charts.over_time import ends_over_time, rate_over_time, turns_over_time
-from turnout.pipeline.charts.parts import COLOURS, PALE, ROW, STRONG, Part, Window
+from turnout.pipeline.charts.over_time import ends_over_time, parts_over_time, rate_over_time, turns_over_time
+from turnout.pipeline.charts.parts import COLOURS, PALE, ROW, SERIES, STRONG, Part, Window
 from turnout.pipeline.charts.shares import differences, shares, stacked
 
 __all__ = [
     "COLOURS",
     "PALE",
     "ROW",
+    "SERIES",
     "STRONG",
     "Part",
     "Window",
@@ -23,6 +24,7 @@ __all__ = [
     "curves",
     "differences",
     "ends_over_time",
+    "parts_over_time",
     "rate_over_time",
     "shares",
     "stacked",

@@ -1,5 +1,6 @@
 """Charts over time: ends by reason, the traffic under them, and a share with its band."""
 
+from collections.abc import Sequence
 from datetime import datetime
 
 import altair as alt
@@ -10,6 +11,7 @@ from turnout.pipeline.charts.parts import (
     COLOURS,
     PALE,
     STRONG,
+    Part,
     Window,
     count_axis,
     filling,
@@ -37,15 +39,42 @@ def ends_over_time(
     present = set(frame["outcome"].to_list())
     parts = [(LABELS[each], COLOURS[each]) for each in COLOURS if each in ABNORMAL and each in present]
     names = {str(outcome): words for outcome, words in LABELS.items()}
-    named = frame.with_columns(part=pl.col("outcome").replace(names), when=when("bucket"))
-    bars = stacked_rects(named, parts, by="bucket").encode(
-        x=time_axis("bucket", frame, window),
+    named = frame.with_columns(part=pl.col("outcome").replace(names))
+    return parts_over_time(named, parts, title="abnormal", of="ended", window=window, boundary=boundary, height=height)
+
+
+def parts_over_time(
+    frame: pl.DataFrame,
+    parts: Sequence[Part],
+    *,
+    title: str,
+    of: str = "of",
+    number: str = "d",
+    window: Window | None = None,
+    boundary: datetime | None = None,
+    height: int = 150,
+) -> alt.LayerChart:
+    """Amounts over time split into parts, as stacked bars.
+
+    Args:
+        frame: ``bucket`` and ``bucket_end`` (instants), ``part``, ``turns`` (the amount).
+        parts: from the bottom up; others are not drawn.
+        title: of the amount.
+        of: what a part is.
+        number: the format of the amount.
+        window: what the axis spans.
+        boundary: the instant that parts now from before.
+        height: of the plot in pixels.
+    """
+    axis = count_axis() if number == "d" else alt.Axis(format=number, tickCount=4, minExtent=40)
+    bars = stacked_rects(frame.with_columns(when=when("bucket")), parts, by="bucket").encode(
+        x=time_axis("bucket", frame, window or _spanned(frame)),
         x2="bucket_end:T",
-        y=alt.Y("below:Q", title="abnormal", axis=count_axis()),
+        y=alt.Y("below:Q", title=title, axis=axis),
         tooltip=[
             alt.Tooltip("when:N", title="from (UTC)"),
-            alt.Tooltip("part:N", title="ended"),
-            alt.Tooltip("turns:Q"),
+            alt.Tooltip("part:N", title=of),
+            alt.Tooltip("turns:Q", title=title, format=number),
         ],
     )
     return filling([bars, *rule_at(boundary)], height)
@@ -92,3 +121,9 @@ def rate_over_time(frame: pl.DataFrame, *, colour: str = STRONG, title: str, hei
         y=rate, tooltip=share_tip("from (UTC)")
     )
     return filling([band, line], height)
+
+
+def _spanned(frame: pl.DataFrame) -> Window | None:
+    """From the first bucket to the end of the last."""
+    first, last = frame["bucket"].min(), frame["bucket_end"].max()
+    return (first, last) if isinstance(first, datetime) and isinstance(last, datetime) else None
