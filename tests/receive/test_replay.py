@@ -158,3 +158,23 @@ def test_order_splitting_quiet_times_and_crashes_end_in_the_same_lake(
             site.crash(crash)
         site.wait(data.draw(st.sampled_from([0, 2 * SECOND, PACE.quiet])))
     assert site.content() == expected
+
+
+@pytest.mark.parametrize("jump", [-3600, 3600, 86_400, -86_400])
+def test_a_clock_that_jumps_in_the_middle_of_a_turn_ends_in_the_same_lake(
+    jump: int, expected: list[list[dict[str, object]]], tmp_path: Path
+) -> None:
+    """Set back or forward, at work and between two runs: what was closed too early is made whole, what waits too long comes."""
+    site = Site(tmp_path)
+    third = len(SPANS) // 3
+    site.send(SPANS[:third])
+    site.wait(2 * SECOND)
+    site.now += jump * SECOND
+    site.send(SPANS[third : 2 * third])
+    site.wait(2 * SECOND)
+    site.crash("")
+    site.now += jump * SECOND
+    site.send(SPANS[2 * third :])
+    site.wait(2 * SECOND)
+    site.wait(2 * abs(jump) * SECOND)
+    assert site.content() == expected
