@@ -5,7 +5,7 @@ import json
 from made_telemetry import Attributes, Tape, tell
 from turnout.outcomes.facts import Usage
 from turnout.pipeline.dialects import turns_from
-from turnout.pipeline.telemetry import Span
+from turnout.pipeline.telemetry import Span, SpanStatus
 
 
 def told(tape: Tape) -> str:
@@ -84,3 +84,13 @@ def test_a_refusal_and_a_cut_stand_in_the_message() -> None:
         attributes: Attributes = {"langsmith.span.kind": "llm", "gen_ai.request.model": "m", "gen_ai.completion": value}
         tape.span("Chat", begin, begin + 1, attributes, parent=head)
     assert told(tape) == "bot\n  1 m (max_output_tokens)\n  2 m stop refused"
+
+
+def test_a_cancelled_chain_has_the_status_ok() -> None:
+    """The export sets that status whatever happened; the event tells."""
+    tape = Tape("langsmith")
+    thrown: Attributes = {"exception.type": "Exception", "exception.message": "CancelledError()Traceback ..."}
+    named: Attributes = {"langsmith.span.kind": "chain", "langsmith.metadata.lc_agent_name": "bot"}
+    head = tape.span("bot", 0, 9, named, status=SpanStatus.OK, events=[("exception", thrown)])
+    llm(tape, head, 1, "tool_calls")
+    assert told(tape) == "bot | host says cancelled\n  1 m tool_calls 120/30"

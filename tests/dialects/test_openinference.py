@@ -411,6 +411,15 @@ class TestOtherFrameworks:
         tape.span("Client.create", 2, 3, {KIND: "LLM", "llm.model_name": "m", "output.value": value}, parent=head)
         assert told(tape) == "bot\n  1 m stop"
 
+    def test_a_wait_for_a_person_on_a_span_that_is_ok_is_one(self) -> None:
+        """Only a cancellation may be a stream's mere end."""
+        tape = Tape(LANGCHAIN)
+        thrown: list[tuple[str, Attributes]] = [("exception", {"exception.type": "GraphInterrupt"})]
+        named: Attributes = {KIND: "CHAIN", "metadata": '{"lc_agent_name": "bot"}'}
+        head = tape.span("bot", 0, 9, named, status=OK, events=thrown)
+        tape.span("Chat", 1, 2, {KIND: "LLM", "llm.model_name": "m"}, parent=head, status=OK)
+        assert told(tape) == "bot | runtime says interrupt\n  1 m"
+
     NAMES = {  # noqa: RUF012 - cases by name
         "of the framework": ("Crew_01234567-89ab-cdef-0123-456789abcdef.kickoff", "Crew\na | below Crew\n  1 m stop\nb | below Crew\n  1 m stop"),
         "of the application": ("session", "a\n  1 m stop\nb\n  1 m stop"),

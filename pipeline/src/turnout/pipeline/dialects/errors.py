@@ -160,8 +160,8 @@ def failure_of(span: Span) -> Failure | None:
     raised = max(thrown, key=lambda event: event.time or 0, default=None)
     kind = text(raised.attributes, "exception.type") if raised else None
     kind = spelling.error_class(kind or text(span.attributes, "error.type"))
-    if span.status is SpanStatus.OK or (kind is None and raised is None and span.status is not SpanStatus.ERROR):
-        return None  # an exception on a span that its emitter called OK was handled, or only closed a stream
+    if kind is None and raised is None and span.status is not SpanStatus.ERROR:
+        return None
     message = (text(raised.attributes, "exception.message") if raised else None) or span.status_message or None
     status = whole(span.attributes, "http.response.status_code", "http.status_code", "status_code")
     short = message.partition(_TRACEBACK)[0][:_LONGEST_MESSAGE].strip() if message else None

@@ -35,7 +35,7 @@ from turnout.pipeline.dialects.answers import answer_of
 from turnout.pipeline.dialects.messages import valid_arguments
 from turnout.pipeline.dialects.reading import ANYONE, Reading, Role
 from turnout.pipeline.dialects.tree import Tree
-from turnout.pipeline.telemetry import Attributes, Span, Value
+from turnout.pipeline.telemetry import Attributes, Span, SpanStatus, Value
 
 SOURCE = "openinference"
 SMOLAGENTS = "smolagents"
@@ -90,7 +90,7 @@ def _structure(span: Span, tree: Tree) -> Reading:
     role = _role(span, tree, metadata, named)
     if role is Role.INNER:
         return _inner(span)
-    failure = errors.failure_of(span) or _cancelled(span)
+    failure = _failure(span) or _cancelled(span)
     read = Reading(
         role=role,
         source=SOURCE,
@@ -104,6 +104,13 @@ def _structure(span: Span, tree: Tree) -> Reading:
         one_message=role is Role.RUN and _OWN_ROOT.fullmatch(span.name) is not None,
     )
     return graphs.returned(span, read)
+
+
+def _failure(span: Span) -> errors.Failure | None:
+    """The failure of a turn; a cancellation on a span that is OK only closed the stream that was read to its end."""
+    failure = errors.failure_of(span)
+    closed = failure is not None and span.status is SpanStatus.OK and errors.is_cancelled(failure.name)
+    return None if closed else failure
 
 
 def _named_after(span: Span) -> str | None:
