@@ -14,7 +14,15 @@ from typing import Any
 import pytest
 
 from turnout.outcomes.classify import classify
-from turnout.outcomes.decide import Finish, StopReason, StopRequest, TerminalReason, TurnYield, YieldReason
+from turnout.outcomes.decide import (
+    BudgetReason,
+    Finish,
+    StopReason,
+    StopRequest,
+    TerminalReason,
+    TurnYield,
+    YieldReason,
+)
 from turnout.outcomes.facts import Limits, StopMode, ToolStatus, Usage
 from turnout.outcomes.verdict import Outcome
 from turnout.runtime.agent import Agent, TurnTask
@@ -148,6 +156,7 @@ class Scene:
     hooks: Callable[[], tuple[FinishHook, ...]] = tuple
     beside: Callable[[Turn], Any] | None = None
     end: TerminalReason = Finish.END_TURN
+    forced_steps: int | None = None
 
 
 SCENES = {
@@ -169,6 +178,9 @@ SCENES = {
     "a cut answer that a hook is asked about": Scene(
         lambda: [RunsOut(text="Half", seconds=1)], lambda: (_hook(),), end=Finish.LENGTH
     ),
+    "a forced answer": Scene(
+        lambda: [_calls(), _says()], lambda: (_hook(Veto("No.")),), end=BudgetReason.STEP_LIMIT, forced_steps=2
+    ),
     "a failure": Scene(lambda: [_calls(), Rejects(status=401, seconds=1)], end=Finish.ERROR),
     "a stream that breaks off": Scene(lambda: [Drops(text="Hal", seconds=1)], end=Finish.ERROR),
 }
@@ -182,6 +194,7 @@ MEANS: dict[str | None, Outcome] = {
     Finish.ERROR: Outcome.ERROR,
     Finish.LENGTH: Outcome.LENGTH,
     Finish.REFUSAL: Outcome.REFUSED,
+    BudgetReason.STEP_LIMIT: Outcome.BUDGET,
     YieldReason.PLAN_HANDOFF: Outcome.YIELDED,
     StopReason.USER_STOP: Outcome.STOPPED,
     StopReason.CANCELLED: Outcome.STOPPED,
@@ -216,8 +229,19 @@ def play(scene: Scene, inject: Callable[[Turn], object] = lambda _: None, at: in
         controls = Controls()
         model.latched = lambda: controls.stop.stop is not None
         turn = start_turn(
-            Agent(name="a", model=model, tools=TOOLS, finish_hooks=scene.hooks(), compact=_drop_oldest),
-            TurnTask(turn_id="t", messages=(UserMessage("Go."), UserMessage("Go on.")), limits=Limits(steps=9)),
+            Agent(
+                name="a",
+                model=model,
+                tools=TOOLS,
+                finish_hooks=scene.hooks(),
+                compact=_drop_oldest,
+                forced_final=scene.forced_steps is not None,
+            ),
+            TurnTask(
+                turn_id="t",
+                messages=(UserMessage("Go."), UserMessage("Go on.")),
+                limits=Limits(steps=scene.forced_steps or 9),
+            ),
             controls=controls,
             store=store,
             clock=clock,
