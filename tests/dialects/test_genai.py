@@ -560,3 +560,13 @@ def test_several_agents_of_one_graph_are_one_turn(operation: str) -> None:
     told_turns = told(tape).splitlines()
     assert told_turns[0].endswith("runtime says completed")
     assert [line.split(" | ")[0] for line in told_turns[1:] if "conversation" in line] == ["a", "b"]
+
+
+@pytest.mark.parametrize("name", ["gen_ai.tool.status", "tool.status"])
+def test_a_tool_tells_its_error_in_an_attribute(name: str) -> None:
+    """The status of the span is OK; the first release wrote another name."""
+    tape = Tape("strands.telemetry.tracer")
+    head = agent(tape, 0, 9)
+    chat(tape, head, 1, "tool_use")
+    tool(tape, head, 3, attributes={name: "error"}, status=SpanStatus.OK)
+    assert told(tape).endswith("  1 m tool_use 120/30 [search error]")

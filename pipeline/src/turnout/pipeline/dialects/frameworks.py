@@ -12,7 +12,7 @@
 | Strands 1 | ``strands.telemetry.tracer`` | end of the turn | ``finish_reason`` of the event ``gen_ai.choice`` on ``invoke_agent`` (latest: of the output messages in ``gen_ai.client.inference.operation.details``) | status OK on a limit |
 | | | cancelled | ``strands.cancellation.type`` | status UNSET |
 | | | a workflow of agents | ``invoke_graph``, ``invoke_swarm`` | one message, several agents |
-| | | tool error | ``gen_ai.tool.status`` | absent on a call that was cut off, whose span may even be OK |
+| | | tool error | ``gen_ai.tool.status``, 1.0: ``tool.status`` | absent on a call that was cut off, whose span may even be OK |
 | Google ADK 2 | ``gcp.vertex.agent`` | conversation | ``gcp.vertex.agent.session_id`` | ``call_llm`` holds ``generate_content``: one request |
 | | | hand-over | tool ``transfer_to_agent`` | the other agent hangs below the first |
 | | | a workflow of agents | ``invoke_workflow``; an ``invoke_agent`` that makes no request | |
@@ -46,7 +46,6 @@ _AGGREGATED = {
 }
 _UNNAMED_WORKFLOW = "WorkflowBuilder-"
 """How the framework names a workflow that has no name; an id follows."""
-_STRANDS_TOOL_STATUS = ("gen_ai.tool.status", "tool.status")
 _STRANDS_CLAIMS = {
     "end_turn": "end_turn",
     "stop_sequence": "end_turn",
@@ -115,11 +114,7 @@ def strands(span: Span) -> Reading | None:
     if role is None:
         return None
     read = genai.by_role(span, role, STRANDS)
-    if (
-        role is Role.TOOL
-        and read.tool is not None
-        and not any(name in span.attributes for name in _STRANDS_TOOL_STATUS)
-    ):
+    if role is Role.TOOL and read.tool is not None and not any(name in span.attributes for name in genai.TOOL_STATUS):
         read.tool = replace(read.tool, status=ToolStatus.RUNNING)
     if role is not Role.AGENT:
         return read

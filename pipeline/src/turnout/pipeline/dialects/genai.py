@@ -18,7 +18,7 @@
 | attempts | ``http.request.resend_count`` | | on the spans of Anthropic's client, which trace themselves |
 | usage of a turn | the same on ``invoke_agent`` | | the sum of its steps, never added to them |
 | tool call | ``gen_ai.tool.name``, ``.call.id`` | 1.31 | ``gen_ai.tool.call_id`` in one emitter |
-| tool error | status ERROR, ``error.type``, ``gen_ai.tool.status`` | | |
+| tool error | status ERROR, ``error.type``, ``gen_ai.tool.status`` (``tool.status``) | | |
 | failure | event ``exception``, else ``error.type``, else status | | a turn that was cut, filtered or cancelled often ends UNSET or OK |
 """
 
@@ -79,6 +79,7 @@ _ROLES = {
     "execute_tool": Role.TOOL,
 }
 _NO_CALLS = frozenset({"embeddings", "retrieval", "create_agent", "plan"})
+TOOL_STATUS = ("gen_ai.tool.status", "tool.status")
 _HANDOFFS = frozenset({"handoff", "agent_handoff"})
 _NO_PROVIDERS = frozenset(
     {"strands-agents", "langchain", "langgraph", "autogen", "crewai", "microsoft.agent_framework"}
@@ -212,7 +213,7 @@ def tool(span: Span, source: str) -> Reading:
         tool=ToolCall(
             id=values.text(a, "gen_ai.tool.call.id", "gen_ai.tool.call_id"),
             name=values.text(a, "gen_ai.tool.name") or tool_name(span.name),
-            status=tool_status(failure, values.text(a, "gen_ai.tool.status")),
+            status=tool_status(failure, values.text(a, *TOOL_STATUS)),
             error_type=(failure.name or None) if failure else None,
         ),
     )

@@ -5,7 +5,7 @@
 | role | ``ai.operationId``: ``ai.generateText``, ``ai.streamText`` and the object forms are turns, ``….doGenerate``, ``….doStream`` requests, ``ai.toolCall`` tools | 3 | the tool span is beside its request in 6, below it in 7 |
 | agent | ``ai.telemetry.functionId`` | 3 | |
 | conversation | ``ai.telemetry.metadata.sessionId``, ``.conversationId``, ``.threadId``, ``.chatId`` | | whatever the application chose to put there |
-| finish reason | ``ai.response.finishReason`` | 3 | the SDK's own words, the provider's is not exported; ``other`` where a stream ended without one |
+| finish reason | ``ai.response.finishReason`` (3: ``ai.finishReason``) | 3 | the SDK's own words, the provider's is not exported; ``other`` where a stream ended without one |
 | usage | ``ai.usage.inputTokens``, ``.outputTokens``, ``.cachedInputTokens``, ``.reasoningTokens`` (4: ``.promptTokens``, ``.completionTokens``) | 5 | the turn span carries the sum |
 | cache write | ``ai.usage.inputTokenDetails.cacheWriteTokens`` | 6 | |
 | model, provider | ``ai.model.id``, ``ai.model.provider`` | 3 | ``openai.chat`` and the like |
@@ -106,7 +106,7 @@ def _output(text: str | None, calls: int) -> Output | None:
 
 
 def _visible_text(attributes: Attributes) -> str | None:
-    for name in ("ai.response.text", "ai.response.object"):
+    for name in ("ai.response.text", "ai.response.object", "ai.result.text", "ai.result.object"):
         value = attributes.get(name)
         if isinstance(value, str):
             return value
@@ -114,7 +114,7 @@ def _visible_text(attributes: Attributes) -> str | None:
 
 
 def _asked(attributes: Attributes) -> Iterator[ToolCall]:
-    for call in values.items(attributes.get("ai.response.toolCalls")):
+    for call in values.items(attributes.get("ai.response.toolCalls", attributes.get("ai.result.toolCalls"))):
         if isinstance(call, dict):
             arguments = call.get("input") if "input" in call else call.get("args")
             yield ToolCall(
