@@ -29,6 +29,14 @@ def test_a_name_that_is_unknown_is_said(make_recorder: Any) -> None:
         instrument(make_recorder(MemorySink()), only=["crewai"])
 
 
+def test_langgraph_is_listened_to_by_its_own_name(make_recorder: Any) -> None:
+    """Its runs are langchain's callbacks."""
+    pytest.importorskip("langgraph")
+    found = instrument(make_recorder(MemorySink()), only=["langgraph", "langchain"])
+    uninstrument()
+    assert found == ("langchain",)
+
+
 @pytest.mark.parametrize("framework", ALL, ids=lambda framework: framework.source)
 def test_content_is_emitted_nowhere(
     framework: Framework, emitted: Any, make_recorder: Any, losses: Losses, tmp_path: Path, logged: StructlogSink

@@ -302,6 +302,19 @@ def test_a_stream_that_its_consumer_leaves_is_no_success(memory: MemorySink, lis
     assert outcome(memory)[0] in ("stopped", "interrupted", "unknown")
 
 
+def test_an_agent_that_cannot_be_remembered_works_as_ever(losses: Losses, listening: Recorder) -> None:
+    """An application's own class may compare by value, and then has no hash."""
+    del listening
+
+    def same(self: Any, other: object) -> bool:
+        return type(other) is type(self)
+
+    kind = type("Compared", (strands.Agent,), {"__eq__": same, "__hash__": None})
+    agent = kind(model=model_of([text("sunny")]), name="weatherbot", callback_handler=None, retry_strategy=None)
+    assert str(asyncio.run(agent.invoke_async("?"))).strip() == "sunny"
+    assert sum(losses.totals().values()) > 0
+
+
 def test_a_bug_of_ours_changes_nothing(losses: Losses) -> None:
     """With every hook broken the invocation gives its result and raises its exceptions as ever, and the bugs are counted."""
     for recorder in broken_recorders(losses):

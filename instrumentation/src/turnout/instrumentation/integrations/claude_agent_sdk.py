@@ -253,8 +253,7 @@ class _Listening:
         self, original: Callable[..., Awaitable[Any]], client: Any, *args: Any, **kwargs: Any
     ) -> Any:
         """`ClaudeSDKClient.query`: a turn opens."""
-        if self._current(client) is None:
-            self._runs[client] = self._quiet(_Run, self._recorder, self._attended, field(client, "options"))
+        self._quiet(self._open, client)
         return await original(client, *args, **kwargs)
 
     async def receive_messages(
@@ -282,8 +281,12 @@ class _Listening:
             self._quiet(run.turn.stop)
         return await original(client)
 
+    def _open(self, client: Any) -> None:
+        if self._current(client) is None:
+            self._runs[client] = _Run(self._recorder, self._attended, field(client, "options"))
+
     def _current(self, client: Any) -> _Run | None:
-        run = self._runs.get(client)
+        run = self._quiet(self._runs.get, client)
         return None if run is None or self._quiet(_over, run) else run
 
 

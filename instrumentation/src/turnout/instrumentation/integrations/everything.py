@@ -19,6 +19,9 @@ FRAMEWORKS: Final = {
 }
 """By name: the module that shows that it is installed, and the module of ours."""
 
+ALIASES: Final = {"langgraph": "langchain"}
+"""Names of frameworks that another's integration listens to."""
+
 
 def instrument(
     recorder: Recorder | None = None, *, only: Iterable[str] | None = None, attended: bool | None = None
@@ -33,7 +36,7 @@ def instrument(
     Raises:
         ValueError: when ``only`` names a framework that there is no integration for.
     """
-    wanted = tuple(FRAMEWORKS if only is None else only)
+    wanted = tuple(dict.fromkeys(ALIASES.get(name, name) for name in (FRAMEWORKS if only is None else only)))
     unknown = [name for name in wanted if name not in FRAMEWORKS]
     if unknown:
         raise ValueError(f"no integration for {', '.join(unknown)}; there are {', '.join(FRAMEWORKS)}")

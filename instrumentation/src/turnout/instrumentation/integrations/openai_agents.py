@@ -268,8 +268,8 @@ class _Listening:
         """OpenAI's own client, where a response that the SDK will raise about still says why it is incomplete."""
         created = await original(resource, *args, **kwargs)
         run = _current.get()
-        if run is not None and field(created, "object") == "response":
-            self.quiet(lambda: run.fetched(of_response(created)))
+        if run is not None:
+            self.quiet(_whole, run, created)
         return created
 
     async def fetch_response(
@@ -278,7 +278,7 @@ class _Listening:
         """The responses model, whose stream ends with the whole response."""
         fetched = await original(model, *args, **kwargs)
         run = _current.get()
-        if run is None or field(fetched, "object") == "response":
+        if run is None or self.quiet(_is_response, fetched):
             return fetched
         return _Tapped(fetched, lambda event: self.quiet(_event, run, event))
 
@@ -288,6 +288,15 @@ class _Listening:
 
 def _chunk(run: _Run, chunk: Any) -> None:
     run.fetched(of_chunk(run.answer, chunk))
+
+
+def _is_response(fetched: Any) -> bool:
+    return bool(field(fetched, "object") == "response")
+
+
+def _whole(run: _Run, created: Any) -> None:
+    if _is_response(created):
+        run.fetched(of_response(created))
 
 
 def _event(run: _Run, event: Any) -> None:

@@ -192,8 +192,7 @@ class _Listening:
                 self._quiet(run.exhausted)
                 self._quiet(run.turn.end)
         finally:
-            if self._runs.get(agent) is run:
-                self._runs[agent] = None
+            self._quiet(self._close, agent, run)
             await events.aclose()
 
     def _open(self, agent: Any, kwargs: dict[str, Any]) -> _Run:
@@ -202,6 +201,10 @@ class _Listening:
         run = _Run(self._recorder, self._attended, agent, kwargs)
         self._runs[agent] = run
         return run
+
+    def _close(self, agent: Any, run: _Run | None) -> None:
+        if self._runs.get(agent) is run:
+            self._runs[agent] = None
 
     def _listen(self, agent: Any) -> None:
         hooks = import_module("strands.hooks")
@@ -223,7 +226,7 @@ class _Listening:
 
     def _callback(self, tell: Callable[[_Run, Any], object]) -> Callable[[Any], None]:
         def call(event: Any) -> None:
-            run = self._runs.get(event.agent)
+            run = self._quiet(lambda: self._runs.get(event.agent))
             if run is not None:
                 self._quiet(tell, run, event)
 
