@@ -111,6 +111,17 @@ def test_two_steps_in_one_millisecond_keep_their_order() -> None:
     assert told(tape).endswith("  1 m tool-calls 120/30\n  2 m stop 120/30")
 
 
+def test_a_failure_in_the_millisecond_of_its_cause_comes_after_it() -> None:
+    """The second request failed at once."""
+    tape = Tape("ai")
+    head = turn(tape, None, ("Error", "boom"))
+    failed = request(tape, head, 1, None)
+    tape.records.remove(failed)
+    tape.span("ai.generateText.doGenerate", 1, 1, failed.attributes, parent=head, raised=("Error", "boom"))
+    request(tape, head, 1, "tool-calls", "search")
+    assert [step.error is not None for t in turns_from(tape.records).turns for step in t.steps] == [False, True]
+
+
 def test_an_object_is_a_turn_and_an_embedding_is_not() -> None:
     """Operations without a loop; what its own span says of the response stands for the request that was not exported."""
     tape = Tape("ai")

@@ -122,11 +122,12 @@ def _nothing_else_used(draft: Draft, calls: Sequence[Call]) -> Usage | None:
     return Usage(input_tokens=0, output_tokens=0) if all_told == (total.input_tokens, total.output_tokens) else None
 
 
-def _by_time(node: Node) -> tuple[int, bool, int, str]:
-    """The order of requests; of two in the same instant (some clocks tick in milliseconds) the one that leaves work comes first."""
+def _by_time(node: Node) -> tuple[int, int, int, str]:
+    """The order of requests; of some in the same instant (some clocks tick in milliseconds) those that leave work come first, then failures."""
     step = node.reading.step
-    ends = step is not None and step.error is None and not node.reading.asked
-    return (node.span.start or 0, ends, node.span.end or 0, node.span.span_id)
+    ends = step is not None and not node.reading.asked
+    failed = step is not None and step.error is not None
+    return (node.span.start or 0, 0 if not ends else 1 if failed else 2, node.span.end or 0, node.span.span_id)
 
 
 def _tools_by_call(draft: Draft, calls: list[Node]) -> dict[Key | None, list[Node]]:
