@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -65,9 +66,12 @@ class Victim:
             time.sleep(0.05)
         return False
 
-    def converter(self) -> int | None:
-        """The process that converts, while there is one."""
-        return next(children(self.process.pid), None)
+    def below(self, steps: int) -> int | None:
+        """The process so many steps below it, while there is one: the converter, then the one that holds the lake."""
+        found: int | None = self.process.pid
+        for _ in range(steps):
+            found = None if found is None else next(children(found), None)
+        return found
 
     def kill(self) -> None:
         """Both processes at once."""
@@ -81,7 +85,8 @@ class Victim:
 def children(process: int) -> Iterator[int]:
     """The processes that a process has started and that run."""
     for task in Path(f"/proc/{process}/task").glob("*/children"):
-        yield from map(int, task.read_text().split())
+        with suppress(OSError):
+            yield from map(int, task.read_text().split())
 
 
 def check(lake: Path, acknowledged: list[Request], serve: ServeFixture) -> None:
@@ -109,31 +114,32 @@ def test_a_kill_of_both_at_any_point_loses_and_doubles_nothing(serve: ServeFixtu
     check(tmp_path / "lake", acknowledged, serve)
 
 
-def test_a_converter_that_is_killed_is_followed_by_another(serve: ServeFixture, tmp_path: Path) -> None:
+@pytest.mark.parametrize("below", [1, 2], ids=["the converter", "the process that holds the lake"])
+def test_a_process_that_is_killed_is_followed_by_another(below: int, serve: ServeFixture, tmp_path: Path) -> None:
     """Again and again under load, while the receiver goes on taking telemetry."""
     draw = random.Random(5)
     bodies, acknowledged = endless(3, seed=6), list[Request]()
     victim = Victim(tmp_path / "lake")
     for _ in range(3):
         victim.send(bodies, acknowledged, draw.uniform(0.1, 0.6))
-        converter = victim.converter()
-        assert converter is not None
-        os.kill(converter, signal.SIGKILL)
+        killed = victim.below(below)
+        assert killed is not None
+        os.kill(killed, signal.SIGKILL)
         victim.send(bodies, acknowledged, 0.1)
-        wait_for(lambda gone=converter: victim.converter() not in {None, gone})  # type: ignore[misc]
+        wait_for(lambda gone=killed: victim.below(below) not in {None, gone})  # type: ignore[misc]
     assert victim.process.poll() is None
     victim.kill()
     check(tmp_path / "lake", acknowledged, serve)
 
 
-def test_a_converter_whose_receiver_is_killed_ends(serve: ServeFixture, tmp_path: Path) -> None:
-    """It holds the journal until then, so that no other converter is at work beside it."""
+def test_processes_whose_receiver_is_killed_end(serve: ServeFixture, tmp_path: Path) -> None:
+    """They hold the journal until then, so that no other converter is at work beside them."""
     bodies, acknowledged = endless(3, seed=7), list[Request]()
     victim = Victim(tmp_path / "lake")
     victim.send(bodies, acknowledged, 0.5)
-    converter = victim.converter()
+    left = [victim.below(1), victim.below(2)]
     os.kill(victim.process.pid, signal.SIGKILL)
-    wait_for(lambda: not Path(f"/proc/{converter}/exe").exists())
+    wait_for(lambda: not any(Path(f"/proc/{process}/exe").exists() for process in left))
     check(tmp_path / "lake", acknowledged, serve)
     victim.kill()
 

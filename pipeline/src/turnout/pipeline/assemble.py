@@ -27,6 +27,7 @@ SECOND = 1_000_000_000
 
 _UNDECIDED = frozenset({Outcome.UNKNOWN, Outcome.INTERRUPTED})
 _PER_RECORD = SECOND // 1000
+_SPARE = 16
 
 
 class How(StrEnum):
@@ -269,11 +270,12 @@ class Assembler:
 
     def _make_room(self) -> list[Given]:
         """Past the bounds the records of closed turns go first, then the oldest open turns are closed as they stand."""
-        if not self._over():
+        if not self._over(self.pace.records, self.pace.groups):
             return []
         given: list[Given] = []
         for group in sorted(self._groups, key=lambda group: (group.pending, group.last_at, group.number)):
-            if not self._over():
+            # A part is left free, so that room is not made record by record.
+            if not self._over(*(bound - bound // _SPARE for bound in (self.pace.records, self.pace.groups))):
                 break
             turns = self._turns(group) if group.pending else None
             if turns is not None:
@@ -282,8 +284,8 @@ class Assembler:
             self._groups.drop(group)
         return given
 
-    def _over(self) -> bool:
-        return self.records > self.pace.records or len(self._groups) > self.pace.groups
+    def _over(self, records: int, groups: int) -> bool:
+        return self.records > records or len(self._groups) > groups
 
 
 def _keys(record: Record) -> Sequence[str]:

@@ -156,6 +156,8 @@ def is_cancelled(kind: str | None) -> bool:
 
 def failure_of(span: Span) -> Failure | None:
     """The failure that a span records: its last exception, else ``error.type``, else a status of ERROR."""
+    if not span.events and span.status is not SpanStatus.ERROR and "error.type" not in span.attributes:
+        return None
     thrown = [event for event in reversed(span.events) if event.name == "exception"]
     raised = max(thrown, key=lambda event: event.time or 0, default=None)
     kind = text(raised.attributes, "exception.type") if raised else None

@@ -59,7 +59,11 @@ def _in_circles(spans: Mapping[Key, Span]) -> frozenset[Key]:
     """One span of every circle, which is to count as a root."""
     cleared: set[Key] = set()
     cut: set[Key] = set()
-    for start in spans:
+    for start, span in spans.items():
+        above = (start[0], span.parent_id)
+        if above not in spans or above in cleared:
+            cleared.add(start)
+            continue
         path: dict[Key, None] = {}
         key = start
         while key in spans and key not in cleared and key not in path:

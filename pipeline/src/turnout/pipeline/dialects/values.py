@@ -158,5 +158,13 @@ def instant(attributes: Attributes, *names: str) -> Instant | None:
 
 def usage(attributes: Attributes, names: Mapping[str, Names]) -> Usage | None:
     """Token counts under the given names, keyed by the field of `Usage`; ``None`` where there is none."""
-    counts = {field: count for field, known in names.items() if (count := whole(attributes, *known)) is not None}
+    counts: dict[str, int] = {}
+    for field, known in names.items():
+        for name in known:  # as `whole` does it, but asked of every model request
+            value = attributes.get(name)
+            if value is not None:
+                number = value if type(value) is int else _whole(value)
+                if number is not None and 0 <= number <= _MOST:
+                    counts[field] = number
+                    break
     return Usage(**counts) if counts else None

@@ -35,7 +35,8 @@ from turnout.pipeline.lake.sweep import GRACE, Swept, sweep
 from turnout.pipeline.lake.tables import append
 from turnout.pipeline.lake.upsert import Place
 from turnout.pipeline.lake.verify import verify
-from turnout.pipeline.lake.writing import Position, Reached, Writer, Written
+from turnout.pipeline.lake.writing import Reached, Writer
+from turnout.pipeline.positions import Position, Written
 from turnout.pipeline.rows import ClassifiedTurn
 from turnout.pipeline.schema import LEDGER
 
@@ -43,7 +44,7 @@ Clock = Callable[[], Instant]
 
 _TRIES: Final = 20
 _CUBING: Final = Cubing()
-_PAUSE: Final = 0.05
+_FURTHEST: Final = 5
 _COMPACT_EVERY: Final = 8
 _KEEP_HOUSE_EVERY: Final = 200
 _HOUSEKEEPING: Final = "turnout.pipeline.lake.housekeeping"
@@ -290,11 +291,13 @@ class Lake:
         """Change the lake while other writers wait; where they cannot be made to, do it again until it takes hold."""
         with self._store.lock():
             for attempt in range(_TRIES):
+                began = time.monotonic()
                 try:
                     return change(self._writing())
                 except ConflictError:
-                    # Only where writers cannot be kept waiting; the later it gets, the further they move apart.
-                    time.sleep(attempt * random.uniform(0, _PAUSE))  # noqa: S311 - not for secrets
+                    # Only where writers cannot be kept waiting: they move apart by as much as a try takes there, and further from try to try.
+                    took = time.monotonic() - began
+                    time.sleep(min(attempt + 1, _FURTHEST) * random.uniform(0, took))  # noqa: S311 - not for secrets
         raise LakeError(f"lake {self.root}: {_TRIES} changes in a row lost against other writers; run fewer of them")
 
     def _writing(self) -> Writer:

@@ -5,7 +5,6 @@ otherwise the whole write is done again.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import polars as pl
@@ -20,6 +19,7 @@ from turnout.pipeline.lake.parquet import Namer, NewFile, by_date
 from turnout.pipeline.lake.store import Store
 from turnout.pipeline.lake.tables import Tables
 from turnout.pipeline.lake.upsert import Fresh, Plan, Stored, is_same, plan_upsert
+from turnout.pipeline.positions import Position, Written
 from turnout.pipeline.rows import ClassifiedTurn, Row, turn_row
 
 Reached = Callable[[str], None]
@@ -28,24 +28,6 @@ Reached = Callable[[str], None]
 
 NAMES: Final = ("turn_id", "root_turn_id", "parent_turn_id")
 """The columns of `turns` that rows are found by."""
-
-
-@dataclass(frozen=True, slots=True)
-class Position:
-    """Up to where a journal has been taken in; each journal counts for itself."""
-
-    journal: str
-    offset: int
-
-
-@dataclass(frozen=True, slots=True)
-class Written:
-    """What a write did, in turns."""
-
-    new: int
-    replaced: int
-    unchanged: int
-    withdrawn: int = 0
 
 
 class Writer:

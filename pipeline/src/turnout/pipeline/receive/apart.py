@@ -1,9 +1,10 @@
-"""The converter in a process of its own, so that receiving and converting each have a processor: started, told, listened to, and started again.
+"""The converter in processes of its own, so that all processors are at work: started, told, listened to, and started again.
 
 The receiver keeps the journal: it appends, and removes what the converter no longer needs. When the converter process dies, whatever the reason,
 another one takes up from the journal, as after a crash of the whole.
 """
 
+import os
 import socket
 import subprocess
 import sys
@@ -17,13 +18,13 @@ import structlog
 from turnout.pipeline.errors import TurnoutError
 from turnout.pipeline.receive.conversion import Work
 from turnout.pipeline.receive.link import Answer, Closed, Link, Part, Report, Setup
-from turnout.pipeline.receive.memory import resident_bytes
+from turnout.pipeline.receive.memory import family, resident_bytes
 
 _log: structlog.stdlib.BoundLogger = structlog.get_logger("turnout.receive")
 
 _MODULE: Final = "turnout.pipeline.receive.converting"
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 10.0
-_FINISH_SECONDS = 10.0
+_FINISH_SECONDS = 30.0
 
 
 class ConverterError(TurnoutError):
@@ -34,6 +35,8 @@ class ConverterError(TurnoutError):
 class _Child:
     process: "subprocess.Popen[bytes]"
     link: Link
+    alive: int
+    """Reads as ended once the process and all below it are gone."""
 
 
 class Apart:
@@ -93,7 +96,7 @@ class Apart:
     def resident(self) -> int:
         """How much memory the process holds."""
         child = self._child
-        return 0 if child is None else resident_bytes(child.process.pid)
+        return 0 if child is None else sum(map(resident_bytes, family(child.process.pid)))
 
     def relieve(self) -> None:
         """Give memory back that is held for comfort only."""
@@ -127,7 +130,7 @@ class Apart:
             pass
         finally:
             child.link.close()
-            status = _ended(child.process)
+            status = _ended(child)
             self._child = None
         if not finished and not self._fault:
             self._fault = f"the converter process ended by itself, got exit status {status}, expected it to go on; another is started"
@@ -199,19 +202,25 @@ class Apart:
 
 def _started(lock: int) -> _Child:
     ours, theirs = socket.socketpair()
+    alive, held = os.pipe()
     with theirs:
+        kept = (str(lock), str(held))
         process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
-            [sys.executable, "-m", _MODULE, str(theirs.fileno())],
+            [sys.executable, "-m", _MODULE, str(theirs.fileno()), *kept],
             stdin=subprocess.DEVNULL,
-            pass_fds=(theirs.fileno(), lock),
+            pass_fds=(theirs.fileno(), lock, held),
         )
-    return _Child(process, Link(ours))
+    os.close(held)
+    return _Child(process, Link(ours), alive)
 
 
-def _ended(process: "subprocess.Popen[bytes]") -> int:
-    """Wait for the process; it has hung up, so it is on its way out."""
+def _ended(child: _Child) -> int:
+    """Wait until the process, which has hung up, and all below it are gone: no two are ever at work on one journal."""
     try:
-        return process.wait(_FINISH_SECONDS)
+        status = child.process.wait(_FINISH_SECONDS)
     except subprocess.TimeoutExpired:
-        process.kill()
-        return process.wait()
+        child.process.kill()
+        status = child.process.wait()
+    os.read(child.alive, 1)
+    os.close(child.alive)
+    return status

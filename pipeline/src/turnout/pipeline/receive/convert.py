@@ -12,13 +12,13 @@ import structlog
 
 from turnout.outcomes.facts import Instant
 from turnout.pipeline.assemble import Assembler, Pace
-from turnout.pipeline.lake import Lake
 from turnout.pipeline.otlp import OtlpError, decode_request
 from turnout.pipeline.receive.bodies import Signal
 from turnout.pipeline.receive.cadence import Cadence
 from turnout.pipeline.receive.counters import Count, Counters, Gauge, seconds
 from turnout.pipeline.receive.deaths import gone
 from turnout.pipeline.receive.journal import Stored
+from turnout.pipeline.receive.lakes import WritableLake
 from turnout.pipeline.receive.reader import JournalView, Reader
 from turnout.pipeline.receive.state import read_state, write_state
 from turnout.pipeline.receive.storing import Later, Storing, at_once
@@ -45,7 +45,7 @@ class Converter:
 
     journal: JournalView
     journal_id: str
-    lake: Lake
+    lake: WritableLake
     counters: Counters
     clock: Callable[[], Instant]
     pace: Pace = field(default_factory=Pace)

@@ -5,12 +5,11 @@ It holds the journal's lock together with the receiver, and ends at once when th
 
 import gc
 import os
-import signal
 import sys
-import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from socket import socket
@@ -19,9 +18,10 @@ import msgspec
 import structlog
 
 from turnout.pipeline.errors import TurnoutError
-from turnout.pipeline.lake import Lake
+from turnout.pipeline.receive.below import ABANDONED, end_with_parent, ignore_signals
 from turnout.pipeline.receive.convert import Converter
 from turnout.pipeline.receive.counters import Counters
+from turnout.pipeline.receive.lakes import RemoteLake
 from turnout.pipeline.receive.link import Answer, Closed, Link, Report, Setup
 from turnout.pipeline.receive.memory import trim
 from turnout.pipeline.receive.segment import Segment
@@ -36,7 +36,6 @@ GARBAGE = (200_000, 20, 100)
 """Records come and go by the ten thousand and hold no cycles: looking for cycles among them at the usual pace costs a sixth of all work."""
 
 _FAULT_SECONDS = 1.0
-_ABANDONED = 70
 
 
 @dataclass(slots=True)
@@ -69,25 +68,26 @@ class Told:
 
 
 def main() -> None:
-    """Convert until told to stop, or left alone; the first argument is the number of the socket."""
-    for name in (signal.SIGINT, signal.SIGTERM):  # the receiver gets them too, and says when to stop
-        signal.signal(name, signal.SIG_IGN)
+    """Convert until told to stop, or left alone; the arguments are the numbers of the socket and of what is kept open until the last process has ended."""
+    ignore_signals()
+    end_with_parent()
     link = Link(socket(fileno=int(sys.argv[1])))
     try:
         _run(link, link.receive(Setup))
     except Closed:
-        os._exit(_ABANDONED)  # without a word to the lake: whoever comes next goes on from the journal
+        os._exit(ABANDONED)  # without a word to the lake: whoever comes next goes on from the journal
 
 
 def _run(link: Link, setup: Setup) -> None:
     told = Told(Path(setup.folder))
     counters = Counters(clock=lambda: setup.clock_start + time.monotonic_ns())
-    with ThreadPoolExecutor(1, "turnout-write") as writing:
+    lake = RemoteLake(setup.lake, [int(number) for number in sys.argv[2:]])
+    with closing(lake), ThreadPoolExecutor(1, "turnout-write") as writing:
         try:
             converter = Converter(
                 journal=told,
                 journal_id=setup.journal_id,
-                lake=Lake.open(setup.lake),
+                lake=lake,
                 counters=counters,
                 clock=counters.clock,
                 pace=setup.pace,
@@ -121,7 +121,7 @@ def _asking(link: Link) -> Callable[[str], None]:
         try:
             answer = link.exchange(Report(reached=point))
         except Closed:
-            os._exit(_ABANDONED)
+            os._exit(ABANDONED)
         if answer.error is not None:
             raise OSError(*answer.error)
 
@@ -138,7 +138,6 @@ class _Loop:
 
     def run(self) -> None:
         """Step until all is read and nothing more will come."""
-        threading.Thread(target=self._watch, name="turnout-watch", daemon=True).start()
         answer = self._tell(Report(running=True))
         while True:
             busy = self._step()
@@ -152,13 +151,6 @@ class _Loop:
             if not busy:
                 time.sleep(IDLE_SECONDS)
         self._finish()
-
-    def _watch(self) -> None:
-        """End when the receiver is gone, also in the midst of a long write."""
-        parent = os.getppid()
-        while os.getppid() == parent:
-            time.sleep(IDLE_SECONDS)
-        os._exit(_ABANDONED)
 
     def _step(self) -> bool:
         try:

@@ -15,7 +15,6 @@ from turnout.pipeline.assemble import Pace
 from turnout.pipeline.receive.cadence import Cadence
 
 _LENGTH = struct.Struct("<I")
-_MOST = 64 * 1024 * 1024
 _T = TypeVar("_T")
 
 
@@ -117,7 +116,7 @@ class Link:
             Closed: when nobody is there any more.
         """
         (length,) = _LENGTH.unpack(self._read(_LENGTH.size))
-        return msgspec.msgpack.decode(self._read(min(length, _MOST)), type=kind)
+        return msgspec.msgpack.decode(self._read(length), type=kind)
 
     def close(self) -> None:
         """Hang up."""

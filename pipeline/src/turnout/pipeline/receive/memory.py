@@ -3,7 +3,7 @@
 import contextlib
 import ctypes
 import threading
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -22,6 +22,15 @@ def resident_bytes(process: int | str = "self") -> int:
         return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * _PAGE
     except (OSError, IndexError, ValueError):
         return 0
+
+
+def family(process: int) -> Iterator[int]:
+    """A process and all below it; none where the system does not say."""
+    yield process
+    for task in Path(f"/proc/{process}/task").glob("*/children"):
+        with contextlib.suppress(OSError):
+            for child in task.read_text().split():
+                yield from family(int(child))
 
 
 @dataclass(slots=True)

@@ -13,8 +13,9 @@ import structlog
 from turnout.outcomes.verdict import Cause
 from turnout.pipeline.assemble import Given, How
 from turnout.pipeline.errors import TurnoutError
-from turnout.pipeline.lake import Lake, Position, Written
+from turnout.pipeline.positions import Position, Written
 from turnout.pipeline.receive.counters import Count, Counters
+from turnout.pipeline.receive.lakes import WritableLake
 from turnout.pipeline.rows import ClassifiedTurn
 
 _log: structlog.stdlib.BoundLogger = structlog.get_logger("turnout.receive")
@@ -53,7 +54,7 @@ class _Write:
 class Storing:
     """Turns that the lake does not hold yet; ``position`` is how far of the journal it does."""
 
-    lake: Lake
+    lake: WritableLake
     journal_id: str
     counters: Counters
     reached: Callable[[str], None]

@@ -1,0 +1,29 @@
+"""How a process below the receiver lives: it is told when to stop, and ends when nobody is there to tell it."""
+
+import os
+import signal
+import threading
+import time
+
+ABANDONED = 70
+"""The exit status of a process that ended because the one that it works for was gone."""
+
+_LOOK_SECONDS = 0.05
+
+
+def ignore_signals() -> None:
+    """Leave signals from the terminal to the receiver, which gets them too and says when to stop."""
+    for name in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(name, signal.SIG_IGN)
+
+
+def end_with_parent() -> None:
+    """End this process soon after the one that started it, also in the midst of a long piece of work."""
+    parent = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(_LOOK_SECONDS)
+        os._exit(ABANDONED)
+
+    threading.Thread(target=watch, name="turnout-watch", daemon=True).start()
