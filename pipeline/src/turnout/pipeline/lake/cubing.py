@@ -7,7 +7,7 @@ not the file itself is read.
 import io
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import polars as pl
 
@@ -17,6 +17,12 @@ from turnout.pipeline.lake.store import Store
 
 FOLDER: Final = "_cubes"
 """Where cubes are, below the root of the lake."""
+
+# Ids hardly compress, and unpacking them is what a question over single rows spends its time on.
+_WRITTEN: Final[dict[bool, dict[str, Any]]] = {
+    False: {"compression": "zstd", "compression_level": 1},
+    True: {"compression": "lz4"},
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +71,7 @@ class CubeCounter:
             counted = whole[cube] if source is None else cube.together([whole[source]])
             if cube.single or counted.height <= self._worth.share * self._rows:
                 buffer = io.BytesIO()
-                counted.write_parquet(buffer, compression="zstd", compression_level=1)
+                counted.write_parquet(buffer, **_WRITTEN[cube.single])
                 store.put(FOLDER, path_of(cube, path), buffer.getvalue())
 
 
