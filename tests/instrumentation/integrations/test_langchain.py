@@ -223,6 +223,45 @@ def test_a_question_to_a_person_yields(memory: MemorySink, make_recorder: Any) -
     assert (first.outcome, second.outcome) == ("yielded", "completed")
 
 
+@pytest.mark.parametrize("name", ["helper", None], ids=["named", "unnamed"])
+def test_an_agent_in_a_tool_is_a_turn_of_its_own(name: str | None, memory: MemorySink, make_recorder: Any) -> None:
+    """Its steps are not the caller's, and each turn knows of the other."""
+    helper = agents.create_agent(model_of([said("inner", "length")]), name=name)
+
+    async def delegate() -> str:
+        """Ask the helper."""
+        answer = await helper.ainvoke({"messages": [{"role": "user", "content": "x"}]})
+        return str(answer["messages"][-1].content)
+
+    delegating = tools.StructuredTool.from_function(coroutine=delegate)
+    lead = agents.create_agent(model_of([call("delegate", x=1), said("ok")]), tools=[delegating], name="lead")
+    asyncio.run(ran(lead, make_recorder(memory)))
+    child, parent = memory.turns
+    assert [len(turn.steps) for turn in (child, parent)] == [1, 2]
+    assert (child.parent_turn_id, parent.children_expected) == (parent.turn_id, (child.turn_id,))
+    assert (child.agent, parent.agent) == (name or "LangGraph", "lead")
+    assert [verdict.outcome for verdict in memory.verdicts] == ["length", "completed"]
+
+
+def test_a_chain_in_a_tool_is_part_of_the_turn(memory: MemorySink, make_recorder: Any) -> None:
+    """A tool that asks a model is no agent: its request is the turn's."""
+    runnables: Any = pytest.importorskip("langchain_core.runnables")
+    model = model_of([said("inner")])
+
+    async def ask(_: Any) -> str:
+        return str((await model.ainvoke("x")).content)
+
+    async def look_up() -> str:
+        """Look it up."""
+        return str(await runnables.RunnableLambda(ask).ainvoke("x"))
+
+    lead = agents.create_agent(
+        model_of([call("look_up", x=1), said("ok")]), tools=[tools.StructuredTool.from_function(coroutine=look_up)]
+    )
+    asyncio.run(ran(lead, make_recorder(memory)))
+    assert [len(turn.steps) for turn in memory.turns] == [3]
+
+
 async def cancelled(work: Any, *, before: Callable[[], object] = lambda: None) -> None:
     task = asyncio.ensure_future(work)
     await asyncio.sleep(0.1)

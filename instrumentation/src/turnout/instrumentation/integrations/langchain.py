@@ -3,7 +3,8 @@
     from turnout.instrumentation.integrations.langchain import instrument
     instrument()
 
-One callback handler listens globally. A turn is a chain run without a parent, a step a model run inside it. Graph recursion counts supersteps, so
+One callback handler listens globally. A turn is a chain run without a parent, or an agent's run that a tool call starts; a step is a model
+run inside it. Graph recursion counts supersteps, so
 its limit is no limit of steps; a limit that a middleware keeps is told by the node that jumps to the end, because the graph then returns
 as if it had an answer.
 """
@@ -36,6 +37,8 @@ _ERROR_CLAIMS: Final = (
 _LIMIT_NODES: Final = (("ModelCallLimitMiddleware", "step_limit"), ("ToolCallLimitMiddleware", "tool_calls_limit"))
 _LOOKING_NODES: Final = (".after_model", ".after_agent")
 _REASON_KEYS: Final = ("finish_reason", "stop_reason", "done_reason", "finishReason")
+_GRAPH: Final = "LangGraph"
+"""What langgraph calls the run of a graph without a name."""
 _INTERRUPTED: Final = "__interrupt__"
 
 _registered: list[Any] = []
@@ -71,8 +74,15 @@ class _Run:
     """One turn as it is recorded."""
 
     def __init__(
-        self, recorder: Recorder, attended: bool | None, name: str | None, metadata: Mapping[str, Any]
+        self,
+        recorder: Recorder,
+        attended: bool | None,
+        root: UUID,
+        name: str | None,
+        metadata: Mapping[str, Any],
+        parent: TurnHandle | None = None,
     ) -> None:
+        self.root = root
         self.steps: dict[UUID, StepHandle] = {}
         self.last: StepHandle | None = None
         self.asked: list[ToolHandle] = []
@@ -80,11 +90,15 @@ class _Run:
         self.limits: dict[UUID, str] = {}
         self.nodes: dict[UUID, str] = {}
         self.turn: TurnHandle = recorder.turn(
-            agent=metadata.get("lc_agent_name") or name,
+            # An agent without a name inherits its caller's in the metadata.
+            agent=name if parent is not None else metadata.get("lc_agent_name") or name,
             conversation_id=metadata.get("thread_id"),
             attended=attended,
+            parent_turn_id=parent.turn_id if parent is not None else None,
             source=SOURCE,
         )
+        if parent is not None:
+            parent.child(self.turn.turn_id)
         self.hooks = FinishHooks(self.turn)
 
     def node_started(self, run_id: UUID, name: str | None) -> None:
@@ -243,8 +257,9 @@ class _Listening:
 
     def on_chain_end(self, outputs: Any, *, run_id: UUID, parent_run_id: UUID | None = None, **_: Any) -> None:
         """The end of a turn, or of a node."""
+        del parent_run_id
         run = self._runs.pop(run_id, None)
-        if run is not None and parent_run_id is None:
+        if run is not None and run.root == run_id:
             self._quiet(run.ended, outputs)
         elif run is not None:
             self._quiet(run.node_ended, run_id, outputs)
@@ -253,8 +268,9 @@ class _Listening:
         self, error: BaseException, *, run_id: UUID, parent_run_id: UUID | None = None, **_: Any
     ) -> None:
         """The end of a turn by an exception; a node's is its turn's, or was handled."""
+        del parent_run_id
         run = self._runs.pop(run_id, None)
-        if run is not None and parent_run_id is None:
+        if run is not None and run.root == run_id:
             self._quiet(run.failed, error)
 
     def on_chat_model_start(
@@ -321,10 +337,13 @@ class _Listening:
         self, run_id: UUID, parent_run_id: UUID | None, name: str | None, metadata: Mapping[str, Any]
     ) -> None:
         if parent_run_id is None:
-            self._runs[run_id] = _Run(self._recorder, self._attended, name, metadata)
+            self._runs[run_id] = _Run(self._recorder, self._attended, run_id, name, metadata)
             return
         run = self._runs.get(parent_run_id)
         if run is None:
+            return
+        if parent_run_id in run.tools and name in (_GRAPH, metadata.get("lc_agent_name")):
+            self._runs[run_id] = _Run(self._recorder, self._attended, run_id, name, metadata, run.turn)
             return
         self._runs[run_id] = run
         run.node_started(run_id, name)
