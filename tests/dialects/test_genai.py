@@ -570,3 +570,31 @@ def test_a_tool_tells_its_error_in_an_attribute(name: str) -> None:
     chat(tape, head, 1, "tool_use")
     tool(tape, head, 3, attributes={name: "error"}, status=SpanStatus.OK)
     assert told(tape).endswith("  1 m tool_use 120/30 [search error]")
+
+
+RETURNED: Attributes = {"final_result": "x"}
+
+
+def test_a_result_alone_proves_no_end() -> None:
+    """Before 1.1 no request tells its end: a cut reply is returned like a whole one."""
+    tape = Tape("pydantic-ai")
+    head = agent(tape, 0, 9, RETURNED)
+    chat(tape, head, 1, None, {"gen_ai.usage.output_tokens": 30})
+    assert told(tape) == "bot | conversation c1\n  1 m None/30"
+
+
+def test_a_result_that_a_call_holds_is_an_end() -> None:
+    """The request tells no end, but it asks for a call that no tool ran; the choice stands among all events in JSON."""
+    tape = Tape("pydantic-ai")
+    head = agent(tape, 0, 9, RETURNED)
+    asked = '{"id": "k1", "type": "function", "function": {"name": "final_result", "arguments": "{}"}}'
+    events = f'[{{"event.name": "gen_ai.choice", "message": {{"role": "assistant", "tool_calls": [{asked}]}}}}]'
+    chat(tape, head, 1, None, {"gen_ai.usage.output_tokens": 30, "events": events})
+    assert told(tape) == "bot | conversation c1 | runtime says completed\n  1 m None/30 [final_result! ok]"
+
+
+def test_a_stream_that_was_read_to_its_end_was_not_left() -> None:
+    """Before 1.1 a run that streamed tells no result; the counts tell that it was answered."""
+    tape = Tape("pydantic-ai")
+    chat(tape, agent(tape, 0, 9), 1, None, {"gen_ai.response.id": "r1", "gen_ai.usage.output_tokens": 30})
+    assert told(tape) == "bot | conversation c1\n  1 m None/30"

@@ -15,6 +15,8 @@ _ANSWERS_SHOW = frozenset({frameworks.PYDANTIC_AI, frameworks.STRANDS, framework
 _AI_SDK = frozenset({frameworks.AI_SDK, vercel.SOURCE})
 _AGENTS_SDK = "openai_agents"
 """How the scopes of the instrumentations of openai-agents end."""
+_COME_BACK = frozenset({openllmetry.SOURCE, frameworks.PYDANTIC_AI})
+_RETURNED = frozenset({"success", "completed"})
 _WORKFLOWS = frozenset({frameworks.ADK, frameworks.AGENT_FRAMEWORK, frameworks.STRANDS})
 _SETTLED = frozenset({ToolStatus.OK, ToolStatus.ERROR, ToolStatus.DENIED})
 _TOOL_WORDS = frozenset({"tool-calls", "tool_calls", "tool_call", "tool_use", "function_call"})
@@ -38,12 +40,15 @@ def _cut_requests(turn: Turn, facts: TurnFacts) -> TurnFacts:
 
 
 def _left_behind(turn: Turn, facts: TurnFacts) -> TurnFacts:
-    """A pydantic-ai run that neither returned nor failed was cancelled, or its stream left: its last request without an end was cut."""
+    """A pydantic-ai run that neither returned nor failed was cancelled, or its stream left: its last request was cut, where it tells no count.
+
+    Before 1.1 no request told its end, and a run that streamed no result; only the counts tell that it was answered.
+    """
     heads = turn.draft.heads
     if turn.source != frameworks.PYDANTIC_AI or not heads or not turn.calls or facts.claims:
         return facts
     last = facts.steps[-1]
-    if any(head.reading.returned for head in heads) or last.finish_reason or last.error or last.aborted is not None:
+    if any(head.reading.returned for head in heads) or last.finish_reason or last.error or last.usage or last.aborted:
         return facts
     return replace(facts, steps=(*facts.steps[:-1], replace(last, aborted=True)))
 
@@ -113,6 +118,11 @@ def _asks_for_tools(step: Step) -> bool:
     return (step.finish_reason or "").lower() in _TOOL_WORDS
 
 
+def _only_asks(call: Call) -> bool:
+    """Whether a response that tells no end asks for calls."""
+    return call.step.finish_reason is None and call.node is not None and bool(call.node.reading.asked)
+
+
 def _not_run(turn: Turn) -> tuple[ToolCall, ...]:
     """The calls that the last response asks for and of which no run is recorded."""
     last = turn.calls[-1] if turn.calls else None
@@ -131,7 +141,7 @@ def _final_call(turn: Turn, facts: TurnFacts) -> TurnFacts:
     """A run that returned on a request for tools without running one of them: that call was the answer, or waits."""
     heads = (head for head in turn.draft.heads if head.reading.returned)
     head = next((h for h in heads if turn.source == frameworks.PYDANTIC_AI or h.reading.structured), None)
-    if head is None or not turn.calls or not _asks_for_tools(turn.calls[-1].step):
+    if head is None or not turn.calls or not (_asks_for_tools(turn.calls[-1].step) or _only_asks(turn.calls[-1])):
         return facts
     deferred = {"calls", "approvals"} <= mapping(head.span.attributes.get("final_result")).keys()
     status = ToolStatus.AWAITING_CLIENT if deferred else ToolStatus.OK
@@ -222,18 +232,14 @@ def _came_back(turn: Turn, facts: TurnFacts) -> TurnFacts:
 
 
 def _unproven_success(turn: Turn, facts: TurnFacts) -> TurnFacts:
-    """A call of langchain that came back says success whatever the reply was; without the end of that reply it proves nothing."""
-    if (
-        turn.source != openllmetry.SOURCE
-        or not facts.steps
-        or not any(head.reading.returned for head in turn.draft.heads)
-    ):
+    """A run that came back says so whatever the reply was, cut and filtered ones too; without the end of that reply it proves nothing."""
+    if turn.source not in _COME_BACK or not facts.steps or not any(head.reading.returned for head in turn.draft.heads):
         return facts
     last = facts.steps[-1]
     told = (last.finish_reason, last.raw_finish_reason, last.refusal, last.error, last.aborted)
-    if any(told):
+    if any(told) or any(call.final for call in last.tool_calls):
         return facts
-    return replace(facts, claims=tuple(claim for claim in facts.claims if claim.reason != "success"))
+    return replace(facts, claims=tuple(claim for claim in facts.claims if claim.reason not in _RETURNED))
 
 
 def _handed_over(turn: Turn, facts: TurnFacts) -> TurnFacts:

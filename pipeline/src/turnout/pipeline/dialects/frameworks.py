@@ -4,7 +4,8 @@
 |---|---|---|---|---|
 | pydantic-ai 2 (settings version 2 to 6) | ``pydantic-ai`` | role | ``gen_ai.operation.name``; version 2: span names ``agent run``, ``running tool`` | |
 | | | usage of a turn | ``gen_ai.aggregated_usage.*``, or plain ``gen_ai.usage.*`` by setting | the sum of the steps |
-| | | returned | ``final_result`` | also there after a cut or filtered reply with text |
+| | | finish reason of a step | as in the conventions, from 1.1 | before, nothing tells a whole reply from a cut one |
+| | | returned | ``final_result`` | also there after a cut or filtered reply with text, so alone it proves nothing |
 | | | limit, cut, filter | exception class; for ``UsageLimitExceeded`` the text tells which | |
 | | | cut arguments | ``pydantic_ai.tool.failure_stage`` = ``validation`` | |
 | | | waiting for a person | ``pydantic_ai.tool.deferral.name`` | from version 5 no ERROR |

@@ -11,7 +11,7 @@
 | output cap | ``gen_ai.request.max_tokens`` | 1.27 | |
 | finish reason | ``gen_ai.response.finish_reasons`` | 1.27 | array, text, or a JSON or Python array in text, enums by their text; no vocabulary; not the provider's own word |
 | finish reason | ``anthropic.message.stop_reason`` | Anthropic's client 2 | the only place on its spans |
-| finish reason, else | ``finish_reason`` in ``gen_ai.output.messages`` or in the event ``gen_ai.choice`` | 1.36, 1.28 | the messages may also stand in the event ``gen_ai.client.inference.operation.details``, the choice as JSON in ``gen_ai.event.content``; both events may be log records (`genai_logs`) |
+| finish reason, else | ``finish_reason`` in ``gen_ai.output.messages`` or in the event ``gen_ai.choice`` | 1.36, 1.28 | the messages may also stand in the event ``gen_ai.client.inference.operation.details``, the choice as JSON in ``gen_ai.event.content``, or among all events in ``events`` (pydantic-ai before 1); both events may be log records (`genai_logs`) |
 | usage | ``gen_ai.usage.input_tokens``, ``.output_tokens`` (else ``prompt``, ``completion``) | 1.27 | cache and reasoning are inside; several names for one count stand side by side |
 | cache | ``gen_ai.usage.cache_read.input_tokens``, ``.cache_creation`` (0.1: ``.cache_write``) | 1.38 | |
 | reasoning | ``gen_ai.usage.reasoning.output_tokens``, ``.reasoning_tokens``, ``.details.reasoning_tokens`` | 0.1 | |
@@ -245,7 +245,10 @@ def _chosen(span: Span) -> str | None:
 
 
 def _choices(span: Span) -> Iterator[Attributes]:
-    """The events ``gen_ai.choice``; some emitters have the whole choice as JSON in one attribute."""
+    """The events ``gen_ai.choice``; some emitters have the whole choice, or all events, as JSON in one attribute."""
+    for told in values.items(span.attributes.get("events")):
+        if isinstance(told, dict) and told.get("event.name") == "gen_ai.choice":
+            yield told
     for event in span.events:
         if event.name == "gen_ai.choice":
             content = event.attributes.get("gen_ai.event.content")
