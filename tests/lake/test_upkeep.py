@@ -11,6 +11,7 @@ import pytest
 from turnout.outcomes.verdict import Outcome
 from turnout.pipeline.lake import Lake
 from turnout.pipeline.lake.housekeeping import keep_house
+from turnout.pipeline.lake.sweep import Swept
 from turnout.pipeline.testing import EXAMPLE, HOUR, NOON, Sketch, lake_of, stored
 
 Rows = Callable[[Lake, str], pl.DataFrame]
@@ -52,6 +53,7 @@ def test_a_file_goes_when_no_version_has_needed_it_for_a_grace(root: str) -> Non
     assert lake.sweep().deleted == 0
     clock.now += 1
     assert (lake.sweep().deleted, len(parquet_files(root))) == (12, 3)
+    assert lake.sweep() == Swept(0, 0, 0)
     assert list(lake.verify()) == []
 
 

@@ -87,12 +87,15 @@ class ObjectStore:
 
     def has(self, table: str, path: str) -> bool:
         """Whether there is such an object."""
+        return self.size(table, path) is not None
+
+    def size(self, table: str, path: str) -> int | None:
+        """How many bytes an object has; None where there is no such object."""
         try:
             with self._tried("read"):
-                self._client.open_input_file(f"{table}/{path}")
+                return int(self._client.open_input_file(f"{table}/{path}").size())
         except FileNotFoundError:
-            return False
-        return True
+            return None
 
     def listed(self, folder: str) -> Iterator[str]:
         """Nothing: deltalake's client lists objects through pyarrow alone, which is no requirement."""

@@ -69,6 +69,10 @@ class Store(Protocol):
         """Whether there is such a file."""
         ...
 
+    def size(self, table: str, path: str) -> int | None:
+        """How many bytes a file has; None where there is no such file."""
+        ...
+
     def listed(self, folder: str) -> Iterator[str]:
         """The files below a folder of our own, relative to it, where the place can be asked for a list; else none."""
         ...
@@ -155,6 +159,13 @@ class FolderStore:
     def has(self, table: str, path: str) -> bool:
         """Whether there is such a file."""
         return Path(self.root, table, path).exists()
+
+    def size(self, table: str, path: str) -> int | None:
+        """How many bytes a file has; None where there is no such file."""
+        try:
+            return Path(self.root, table, path).stat().st_size
+        except FileNotFoundError:
+            return None
 
     def listed(self, folder: str) -> Iterator[str]:
         """The files below a folder of our own, relative to it."""

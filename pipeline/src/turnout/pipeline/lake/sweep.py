@@ -1,7 +1,7 @@
 """Deleting files that no version of a lake needs any more, after a grace that no reader outlives."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -16,6 +16,9 @@ from turnout.pipeline.schema import TABLES
 
 GRACE: Final = 3600 * 1_000_000_000
 """How long files stay after no version needs them: no reader holds a snapshot for so long."""
+
+_CUBED: Final = 16 * 1024
+"""No smaller file has as many rows as a cube is worth; where a place cannot be asked for a list, each cube is asked for."""
 
 _SEEN: Final = "_turnout_unneeded.json"
 
@@ -51,25 +54,27 @@ def _seen(store: Store) -> dict[str, Instant]:
 
 def _unneeded(store: Store) -> Iterator[str]:
     """Files that belong to nothing, named from the root: of the tables, and beside them cubes and index files."""
-    strays = {name: _strays(store, name) for name in TABLES}
-    for name, paths in strays.items():
-        yield from (f"{name}/{path}" for path in paths)
-    yield from (f"{cubing.FOLDER}/{path}" for path in _cubes(store, strays))
-    yield from (f"{index.FOLDER}/{path}" for path in _indexes(store, strays["turns"]))
+    live = {name: _live(store, name) for name in TABLES}
+    strays = {name: _strays(store, name, live[name]) for name in TABLES}
+    for name, sizes in strays.items():
+        yield from (f"{name}/{path}" for path in sizes)
+    yield from (f"{cubing.FOLDER}/{path}" for path in _cubes(store, strays, live))
+    yield from (f"{index.FOLDER}/{path}" for path in _indexes(store, strays["turns"], live["turns"]))
 
 
-def _cubes(store: Store, strays: Mapping[str, set[str]]) -> set[str]:
+def _cubes(store: Store, strays: Mapping[str, Mapping[str, int]], live: Mapping[str, Iterable[DataFile]]) -> set[str]:
     """Cubes of no file: those of strays, and whatever else lies beside the cubes of live files."""
-    live = {cubing.path_of(cube, file.path) for cube in CUBES for file in _live(store, cube.table)}
-    of_strays = (cubing.path_of(cube, path) for cube in CUBES for path in strays[cube.table])
-    return {path for path in of_strays if store.has(cubing.FOLDER, path)} | (set(store.listed(cubing.FOLDER)) - live)
+    needed = {cubing.path_of(cube, file.path) for cube in CUBES for file in live[cube.table]}
+    large = {name: [path for path, size in sizes.items() if size >= _CUBED] for name, sizes in strays.items()}
+    of_strays = (cubing.path_of(cube, path) for cube in CUBES for path in large[cube.table])
+    return {path for path in of_strays if store.has(cubing.FOLDER, path)} | (set(store.listed(cubing.FOLDER)) - needed)
 
 
-def _indexes(store: Store, strays: set[str]) -> set[str]:
+def _indexes(store: Store, strays: Iterable[str], live: Iterable[DataFile]) -> set[str]:
     """Index files of no group: those of strays, and whatever else lies beside those of live groups."""
-    live = {index.path_of((file.date, file.group)) for file in _live(store, "turns")}
-    of_strays = {index.path_of(place_of(path)) for path in strays} - live
-    return {path for path in of_strays if store.has(index.FOLDER, path)} | (set(store.listed(index.FOLDER)) - live)
+    needed = {index.path_of((file.date, file.group)) for file in live}
+    of_strays = {index.path_of(place_of(path)) for path in strays} - needed
+    return {path for path in of_strays if store.has(index.FOLDER, path)} | (set(store.listed(index.FOLDER)) - needed)
 
 
 def _live(store: Store, name: str) -> tuple[DataFile, ...]:
@@ -81,7 +86,10 @@ def _live(store: Store, name: str) -> tuple[DataFile, ...]:
     return tuple(file for table in (newest, named) if table is not None for file in table.files())
 
 
-def _strays(store: Store, name: str) -> set[str]:
-    """The files in the folder of a table that are in none of these versions."""
+def _strays(store: Store, name: str, live: Iterable[DataFile]) -> dict[str, int]:
+    """The files of a table that are there and in none of these versions, with their sizes."""
     table = Table.find(name, store)
-    return set() if table is None else table.strays() - {file.path for file in _live(store, name)}
+    # The log tells of files that were taken out, also once they are deleted.
+    gone = set[str]() if table is None else table.strays() - {file.path for file in live}
+    sizes = ((path, store.size(name, path)) for path in gone)
+    return {path: size for path, size in sizes if size is not None}
