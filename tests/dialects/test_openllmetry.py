@@ -248,3 +248,38 @@ def test_an_end_that_an_error_text_names_stays() -> None:
     asked: Attributes = {"gen_ai.operation.name": "chat", "gen_ai.provider.name": "openai"}
     tape.span("openai.response", 2, 3, asked, parent=bot, status=SpanStatus.ERROR, message=text)
     assert told(tape) == "bot\n  1 (max_output_tokens)"
+
+
+OLD_REPLIES: dict[str, tuple[Attributes, str]] = {
+    "text": ({"gen_ai.completion.0.content": "hello"}, "1 m stop"),
+    "refused": ({"gen_ai.completion.0.content": '""'}, "1 m stop refused"),
+    "parts": ({"gen_ai.completion.0.content": '[{"type": "text", "text": "hi"}]'}, "1 m stop"),
+}
+
+
+@pytest.mark.parametrize(("reply", "said"), OLD_REPLIES.values(), ids=OLD_REPLIES)
+def test_a_reply_before_the_conventions(reply: Attributes, said: str) -> None:
+    """Its content is JSON in langchain; an empty one has its reason in the task's output."""
+    tape = Tape(LANGCHAIN)
+    head = tape.span("bot.workflow", 0, 9, {"traceloop.span.kind": "workflow", "traceloop.entity.name": "bot"})
+    refused: dict[str, object] = {
+        "response_metadata": {"finish_reason": "stop"},
+        "additional_kwargs": {"refusal": "no"},
+    }
+    asked_in_task(tape, head, refused, {"gen_ai.completion.0.finish_reason": "stop", **reply})
+    assert told(tape) == f"bot\n  {said}"
+
+
+def test_the_calls_of_a_reply_before_the_conventions() -> None:
+    """One attribute a part; arguments that were cut show."""
+    tape = Tape(LANGCHAIN)
+    part = "gen_ai.completion.0.tool_calls.0."
+    asked: Attributes = {
+        "llm.request.type": "chat",
+        "gen_ai.request.model": "m",
+        f"{part}id": "k1",
+        f"{part}name": "find",
+    }
+    request = tape.span("ChatModel.chat", 1, 2, {**asked, f"{part}arguments": '{"ci'})
+    tape.span("find.tool", 2, 3, {"traceloop.span.kind": "tool", "traceloop.entity.name": "find"}, parent=request)
+    assert told(tape) == "?\n  1 m [find~ ok]"

@@ -4,9 +4,10 @@
 |---|---|---|---|
 | role | ``gen_ai.operation.name``, else ``traceloop.span.kind`` | | a workflow span may say ``invoke_agent`` and repeat the agent span above it |
 | role of a request before 0.5 | ``llm.request.type`` = ``chat``, ``completion`` | | |
-| agent | ``gen_ai.agent.name``, ``traceloop.entity.name`` | | |
+| agent | ``gen_ai.agent.name``, ``traceloop.entity.name`` | | a workflow of openai-agents has a name of its own |
 | conversation | ``gen_ai.conversation.id``, ``traceloop.association.properties.thread_id``, ``.session_id`` | | |
 | finish reason | ``gen_ai.response.finish_reasons``; older: ``.finish_reason``, ``.stop_reason``, ``llm.response.*``, ``gen_ai.completion.0.finish_reason`` | | openai-agents: ``incomplete`` hides whether it was cut or filtered; langchain: empty |
+| output, calls before 0.5 | ``gen_ai.completion.0.content``, ``.tool_calls.N.*`` | | the content is JSON in langchain, ``""`` where a reply was refused |
 | finish reason, else | ``response_metadata`` of the last message in ``traceloop.entity.output`` | langchain | of the task above the request |
 | usage | ``gen_ai.usage.*``; older: ``prompt_tokens``, ``completion_tokens``, ``cache_read_input_tokens`` | | |
 | model | ``gen_ai.request.model`` | | ``unknown`` in langchain: then the response's |
@@ -18,9 +19,9 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from turnout.outcomes.facts import Step, ToolCall
+from turnout.outcomes.facts import Output, Step, ToolCall
 from turnout.pipeline.dialects import genai, graphs, values
-from turnout.pipeline.dialects.messages import Reply
+from turnout.pipeline.dialects.messages import Reply, valid_arguments
 from turnout.pipeline.dialects.reading import Reading, Role
 from turnout.pipeline.dialects.tree import Tree
 from turnout.pipeline.telemetry import Attributes, Span, Value
@@ -36,6 +37,7 @@ _OLD_FINISH = (
     "gen_ai.completion.0.finish_reason",
     "llm.completions.0.finish_reason",
 )
+_OLD_CALL = "gen_ai.completion.0.tool_calls."
 _ASSOCIATED = "traceloop.association.properties."
 _CONVERSATION = (
     f"{_ASSOCIATED}thread_id",
@@ -43,6 +45,7 @@ _CONVERSATION = (
     f"{_ASSOCIATED}conversation_id",
     f"{_ASSOCIATED}chat_id",
 )
+_LANGCHAIN = ".langchain"
 _ENTITY = "traceloop.entity.output"
 
 
@@ -87,7 +90,8 @@ def _role(attributes: Attributes) -> Role | None:
 def _turn(span: Span, read: Reading) -> Reading:
     succeeded = values.text(span.attributes, "gen_ai.task.status") == "success"
     claims = read.claims or ((genai.runtime_claim("success", span),) if succeeded else ())
-    name = values.text(span.attributes, "traceloop.entity.name") if read.role is Role.AGENT else None
+    named = read.role is Role.AGENT or span.scope.name.endswith(_LANGCHAIN)
+    name = values.text(span.attributes, "traceloop.entity.name") if named else None
     read = graphs.returned(span, replace(read, agent=read.agent or name, returned=succeeded))
     return replace(read, claims=claims or read.claims)
 
@@ -103,12 +107,41 @@ def _tool(span: Span, read: Reading) -> Reading:
 
 def _call(span: Span, read: Reading, tree: Tree) -> Reading:
     step = read.step or Step()
+    asked = read.asked or tuple(_old_calls(span.attributes))
+    step = replace(step, output=step.output or _old_output(span.attributes, len(asked)))
     if step.finish_reason is None:
         step = replace(step, finish_reason=values.finish_reason(span.attributes, *_OLD_FINISH))
-    if _says_nothing(step, read.asked):
+    if _says_nothing(step, asked):
         step = _with_end(step, _task_end(span, tree))
     model = step.model or values.model(span.attributes, "llm.request.model", "llm.response.model")
-    return replace(read, step=replace(step, model=model), answered=read.answered or step.finish_reason is not None)
+    answered = read.answered or step.finish_reason is not None
+    return replace(read, step=replace(step, model=model), asked=asked, answered=answered)
+
+
+def _old_calls(attributes: Attributes) -> Iterator[ToolCall]:
+    """The tool calls of a response before 0.5, one attribute a part."""
+    number = 0
+    while any(f"{_OLD_CALL}{number}.{part}" in attributes for part in ("id", "name")):
+        part = f"{_OLD_CALL}{number}."
+        yield ToolCall(
+            id=values.text(attributes, f"{part}id"),
+            name=values.text(attributes, f"{part}name"),
+            arguments_valid=valid_arguments(attributes.get(f"{part}arguments")),
+        )
+        number += 1
+
+
+def _old_output(attributes: Attributes, calls: int) -> Output | None:
+    """How much was visible before 0.5: text, or the JSON of it or of its parts."""
+    content = attributes.get("gen_ai.completion.0.content")
+    if not isinstance(content, str):
+        return None
+    said = values.document(content) if content[:1] in {'"', "["} else content
+    if isinstance(said, tuple):
+        texts = [values.text(part, "text") or "" for part in said if isinstance(part, dict)]
+        return Output(text_chars=sum(map(len, texts)), parts=len(said) + calls)
+    shown = said if isinstance(said, str) else content
+    return Output(text_chars=len(shown), parts=bool(shown) + calls)
 
 
 def _says_nothing(step: Step, asked: tuple[ToolCall, ...]) -> bool:
