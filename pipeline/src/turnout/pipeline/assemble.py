@@ -12,10 +12,11 @@ The same records, in any order, doubled, split into any requests and taken up ag
 import heapq
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from turnout.outcomes.facts import Instant, TurnFacts
+from turnout.outcomes.quick import quick, replace
 from turnout.outcomes.verdict import Outcome
 from turnout.pipeline.codec import encode_turn
 from turnout.pipeline.dialects import is_relevant, link_keys, turns_from, unrecognised_scope
@@ -64,6 +65,7 @@ class Pace:
     """About 3.5 KiB each: with what a commit needs, inside the default memory bound of the receiver."""
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Given:
     """A turn to store and the digest of its facts.

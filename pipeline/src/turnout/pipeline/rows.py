@@ -15,6 +15,7 @@ from turnout.outcomes.facts import Instant, Limits, Output, Step, StepError, Tas
 from turnout.outcomes.finishes import finish_of
 from turnout.outcomes.phrases import without_text
 from turnout.outcomes.providers import FinishClass
+from turnout.outcomes.quick import quick
 from turnout.outcomes.settle import settle
 from turnout.outcomes.usage import inclusive
 from turnout.outcomes.verdict import (
@@ -46,6 +47,7 @@ _NO_ERROR = StepError()
 _NO_RESULT = TaskResult()
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class ClassifiedTurn:
     """One turn ready to be stored: settled, free of text, with its verdict; ``received_at`` is when its evidence first came."""

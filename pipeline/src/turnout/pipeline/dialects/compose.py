@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from typing import TypeVar
 
 from turnout.outcomes.facts import AttemptEnd, Claim, Limits, Step, ToolCall, TurnFacts, Usage
-from turnout.outcomes.quick import replace
+from turnout.outcomes.quick import quick, replace
 from turnout.pipeline.dialects.draft import Draft
 from turnout.pipeline.dialects.reading import Node
 from turnout.pipeline.dialects.tree import Key
@@ -17,6 +17,7 @@ _HANDOFF = "handoff"
 """The name of a call that hands over, where no response names it."""
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Call:
     """One step with the spans that it was read from."""
@@ -26,6 +27,7 @@ class Call:
     tools: tuple[Node, ...] = ()
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Turn:
     """Turn facts in the making, with what a dialect needs to conclude from."""
@@ -146,7 +148,8 @@ def _asker(tool: Node, calls: list[Node]) -> Key | None:
     for call in reversed(calls):
         if start is None or (call.span.start or 0) <= start:
             latest = latest or call
-            if wanted and any(asked.id == wanted for asked in call.reading.asked):
+            asks = call.reading.asked
+            if asks and wanted and any(asked.id == wanted for asked in asks):
                 return call.key
     return latest.key if latest is not None else None
 

@@ -259,6 +259,8 @@ def _reply(span: Span) -> Reply | None:
     held = span.attributes.get("gen_ai.output.messages")
     if held is not None:
         return reply_of(held)
+    if not span.events and "events" not in span.attributes:
+        return None
     details = [
         event.attributes["gen_ai.output.messages"]
         for event in span.events

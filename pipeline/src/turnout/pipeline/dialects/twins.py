@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 from turnout.outcomes.facts import Step, TurnFacts
-from turnout.outcomes.quick import replace
+from turnout.outcomes.quick import quick, replace
 
 _SAME_TIME = 0.5
 """Share of the shorter of two requests that must lie inside the other."""
@@ -43,6 +43,7 @@ _OF_A_TURN = (
 )
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Told:
     """A turn and the scopes that tell it."""
