@@ -99,10 +99,14 @@ def transport_of(turns: list[list[Any]]) -> Any:
     return type("Scripted", (Script, sdk.Transport), {})(turns)
 
 
-async def asked(messages: list[Any], **options: Any) -> list[Any]:
+async def asked(messages: list[Any], *, pause: float = 0, **options: Any) -> list[Any]:
     given = sdk.ClaudeAgentOptions(**options)
     stream = sdk.query(prompt="how is it?", options=given, transport=transport_of([messages]))
-    return [message async for message in stream]
+    seen: list[Any] = []
+    async for message in stream:
+        seen.append(message)
+        await asyncio.sleep(pause)
+    return seen
 
 
 @pytest.fixture
@@ -342,12 +346,13 @@ STOP_HOOKS: dict[str, tuple[list[Any], list[tuple[int, str]], str]] = {
 }
 
 
+@pytest.mark.parametrize("pause", [0, 0.01], ids=["quick", "slow"])
 @pytest.mark.parametrize("name", STOP_HOOKS)
-def test_a_stop_hook_is_a_finish_hook(name: str, memory: MemorySink, listening: Recorder) -> None:
-    """What it says of each end is on record at the step that it was asked about, and a veto that stands is no success."""
+def test_a_stop_hook_is_a_finish_hook(name: str, pause: float, memory: MemorySink, listening: Recorder) -> None:
+    """What it says of each end is on record at the step that it was asked about, however far behind the consumer is."""
     del listening
     answers, checks, expected = STOP_HOOKS[name]
-    asyncio.run(asyncio.wait_for(asked(TWO_ENDS, **stop_hook(*answers)), 20))
+    asyncio.run(asyncio.wait_for(asked(TWO_ENDS, pause=pause, **stop_hook(*answers)), 20))
     (facts,) = memory.turns
     assert [(check.step, check.verdict) for check in facts.finish_checks] == checks
     assert {check.by for check in facts.finish_checks} == {"stop_hook"}

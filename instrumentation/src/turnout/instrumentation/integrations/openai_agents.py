@@ -9,16 +9,16 @@ the SDK drops. What the SDK calls a turn is a step.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
 from importlib import import_module
-from typing import Any, Final, Self
+from typing import Any, Final
 
 from turnout.instrumentation.failures import type_name
 from turnout.instrumentation.integrations.default import default_recorder
 from turnout.instrumentation.integrations.openai_responses import Answer, of_chat, of_chunk, of_event, of_response
 from turnout.instrumentation.integrations.patching import Patches
-from turnout.instrumentation.integrations.support import Calls, Quiet, field, usage, whole
+from turnout.instrumentation.integrations.support import Calls, Quiet, Tapped, field, usage, whole
 from turnout.instrumentation.recorder import Recorder
 from turnout.instrumentation.steps import StepHandle
 from turnout.instrumentation.texts import text
@@ -258,7 +258,7 @@ class _Listening:
             return fetched
         if isinstance(fetched, tuple):
             response, stream = fetched
-            return response, _Tapped(stream, lambda chunk: self.quiet(_chunk, run, chunk))
+            return response, Tapped(stream, lambda chunk: self.quiet(_chunk, run, chunk))
         self.quiet(lambda: run.fetched(of_chat(fetched)))
         return fetched
 
@@ -280,7 +280,7 @@ class _Listening:
         run = _current.get()
         if run is None or self.quiet(_is_response, fetched):
             return fetched
-        return _Tapped(fetched, lambda event: self.quiet(_event, run, event))
+        return Tapped(fetched, lambda event: self.quiet(_event, run, event))
 
     def _hooked(self, kwargs: dict[str, Any], run: _Run) -> dict[str, Any]:
         return {**kwargs, "hooks": _hooks(run, kwargs.get("hooks"), self.quiet)}
@@ -303,32 +303,6 @@ def _event(run: _Run, event: Any) -> None:
     answer = of_event(event)
     if answer is not None:
         run.fetched(answer)
-
-
-class _Tapped:
-    """An async stream that lets each item be seen on its way; everything else is the stream's own."""
-
-    def __init__(self, stream: Any, see: Callable[[Any], object]) -> None:
-        self._stream = stream
-        self._see = see
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
-
-    def __aiter__(self) -> AsyncIterator[Any]:
-        return self
-
-    async def __anext__(self) -> Any:
-        item = await self._stream.__anext__()
-        self._see(item)
-        return item
-
-    async def __aenter__(self) -> Self:
-        await self._stream.__aenter__()
-        return self
-
-    async def __aexit__(self, *leaving: object) -> Any:
-        return await self._stream.__aexit__(*leaving)
 
 
 def _hooks(run: _Run, theirs: Any, quiet: Quiet) -> Any:

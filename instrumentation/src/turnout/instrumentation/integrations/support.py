@@ -1,8 +1,8 @@
 """What the integrations share: hooks that cannot fail their host, and readers of objects that are not ours."""
 
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import nullcontext
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, Self, TypeVar
 
 from turnout.instrumentation.losses import Losses
 from turnout.instrumentation.steps import StepHandle
@@ -40,6 +40,32 @@ async def in_scope(items: AsyncGenerator[T, None], turn: TurnHandle | None, quie
             except StopAsyncIteration:
                 return
         yield item
+
+
+class Tapped:
+    """An async stream that lets each item be seen on its way; everything else is the stream's own."""
+
+    def __init__(self, stream: Any, see: Callable[[Any], object]) -> None:
+        self._stream = stream
+        self._see = see
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def __aiter__(self) -> AsyncIterator[Any]:
+        return self
+
+    async def __anext__(self) -> Any:
+        item = await self._stream.__anext__()
+        self._see(item)
+        return item
+
+    async def __aenter__(self) -> Self:
+        await self._stream.__aenter__()
+        return self
+
+    async def __aexit__(self, *leaving: object) -> Any:
+        return await self._stream.__aexit__(*leaving)
 
 
 class Calls:
