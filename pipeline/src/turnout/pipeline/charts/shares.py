@@ -153,7 +153,7 @@ def _row_axes(order: Sequence[str], words: Mapping[str, str | list[str]]) -> lis
         labelFlush=False,
         ticks=False,
         domain=False,
-        labelPadding=8,
+        labelPadding=12,
         grid=False,
     )
     right = alt.Axis(
@@ -166,7 +166,7 @@ def _row_axes(order: Sequence[str], words: Mapping[str, str | list[str]]) -> lis
         labelOffset=0 if all(isinstance(each, str) or len(each) == 1 for each in words.values()) else -6,
         ticks=False,
         domain=False,
-        labelPadding=8,
+        labelPadding=12,
         grid=False,
     )
     axes = (plain, right) if words else (plain,)

@@ -120,11 +120,20 @@ class Table:
                 self._handle.update_incremental()
             except DeltaError:
                 # The log was cleaned past the version of this handle.
-                self._handle = DeltaTable(self._store.url(self.name), storage_options=dict(self._store.options))
+                self._handle = self._opened_again()
+
+    def _opened_again(self) -> DeltaTable:
+        try:
+            return DeltaTable(self._store.url(self.name), storage_options=dict(self._store.options))
+        except TableNotFoundError as error:
+            raise LakeError(
+                f"lake {self._store.root}: table {self.name} is gone, it was there a moment ago; put the lake back, or open another one"
+            ) from error
 
     def transaction(self, application: str) -> int | None:
         """The newest version that an application recorded in this table."""
-        return self._handle.transaction_version(application)
+        with _tried(self._store, self.name, "read"):
+            return self._handle.transaction_version(application)
 
     def files(self) -> tuple[DataFile, ...]:
         """The files of this version, by path."""
