@@ -6,7 +6,7 @@ explanation becomes a claim of that runtime.
 
 from turnout.outcomes.facts import Claim, Instant, Layer, Step, ToolCall, ToolStatus, TurnFacts, YieldRecord
 from turnout.outcomes.quick import replace
-from turnout.pipeline.dialects import frameworks, genai, openinference, openllmetry, vercel
+from turnout.pipeline.dialects import frameworks, genai, google_adk, openinference, openllmetry, vercel
 from turnout.pipeline.dialects.compose import Call, Turn
 from turnout.pipeline.dialects.values import mapping, model, text
 
@@ -17,7 +17,7 @@ _AGENTS_SDK = "openai_agents"
 """How the scopes of the instrumentations of openai-agents end."""
 _COME_BACK = frozenset({openllmetry.SOURCE, frameworks.PYDANTIC_AI})
 _RETURNED = frozenset({"success", "completed"})
-_WORKFLOWS = frozenset({frameworks.ADK, frameworks.AGENT_FRAMEWORK, frameworks.STRANDS})
+_WORKFLOWS = frozenset({google_adk.SOURCE, frameworks.AGENT_FRAMEWORK, frameworks.STRANDS})
 _SETTLED = frozenset({ToolStatus.OK, ToolStatus.ERROR, ToolStatus.DENIED})
 _TOOL_WORDS = frozenset({"tool-calls", "tool_calls", "tool_call", "tool_use", "function_call"})
 

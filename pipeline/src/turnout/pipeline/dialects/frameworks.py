@@ -14,9 +14,6 @@
 | | | cancelled | ``strands.cancellation.type`` | status UNSET |
 | | | a workflow of agents | ``invoke_graph``, ``invoke_swarm`` | one message, several agents |
 | | | tool error | ``gen_ai.tool.status``, 1.0: ``tool.status`` | absent on a call that was cut off, whose span may even be OK |
-| Google ADK 2 | ``gcp.vertex.agent`` | conversation | ``gcp.vertex.agent.session_id`` | ``call_llm`` holds ``generate_content``: one request |
-| | | hand-over | tool ``transfer_to_agent`` | the other agent hangs below the first |
-| | | a workflow of agents | ``invoke_workflow``; an ``invoke_agent`` that makes no request | |
 | Microsoft agent framework 1 | ``agent_framework`` | finish reason | a JSON array in text | also on the turn span |
 | | | a workflow of agents | ``workflow.run`` | one message, several agents |
 | AI SDK 7 | ``gen_ai`` | step | ``chat``; ``agent_step`` around it is machinery | a stream without an end exports no ``chat``: the step stands for it. Finish reasons are the SDK's own words |
@@ -28,12 +25,11 @@ from dataclasses import replace
 
 from turnout.outcomes.facts import Claim, Layer, ToolCall, ToolStatus
 from turnout.pipeline.dialects import errors, genai, values
-from turnout.pipeline.dialects.reading import ANYONE, Reading, Role
+from turnout.pipeline.dialects.reading import Reading, Role
 from turnout.pipeline.telemetry import Span
 
 PYDANTIC_AI = "pydantic_ai"
 STRANDS = "strands"
-ADK = "google_adk"
 AGENT_FRAMEWORK = "agent_framework"
 AI_SDK = "ai_sdk"
 CONTRIB_AGENTS = "otel_openai_agents"
@@ -127,26 +123,6 @@ def strands(span: Span) -> Reading | None:
         return read
     by = Layer.HOST if reason == "cancelled" else Layer.RUNTIME
     return replace(read, claims=(Claim(by=by, reason=reason, at=span.end),))
-
-
-def adk(span: Span) -> Reading | None:
-    """A span of the Google ADK."""
-    role = genai.role_of(span.attributes)
-    if span.name == "invocation":
-        role = Role.RUN
-    elif role is None or role is Role.INNER:
-        role = Role.CALL if span.name.startswith("call_llm") else role
-    if role is None:
-        return None
-    read = genai.by_role(span, role, ADK)
-    read.one_message = role is Role.RUN
-    transfer = role is Role.TOOL and read.tool is not None and read.tool.name == "transfer_to_agent"
-    target = values.mapping(span.attributes.get("gcp.vertex.agent.tool_call_args")) if transfer else {}
-    return replace(
-        read,
-        conversation_id=read.conversation_id or values.text(span.attributes, "gcp.vertex.agent.session_id"),
-        handoff_to=(values.text(target, "agent_name") or ANYONE) if transfer else None,
-    )
 
 
 def agent_framework(span: Span) -> Reading | None:
