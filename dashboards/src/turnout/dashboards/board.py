@@ -47,8 +47,10 @@ def incident(scope: Scope) -> Incident:
 
 def changed(scope: Scope, since: datetime | None) -> tuple[Change, ...]:
     """What changed hour by hour in the last two weeks, or from an hour on."""
-    hour = scope.now.replace(minute=0, second=0, microsecond=0)
-    filters = replace(scope.filters, since=hour - max(_USUAL, scope.length), until=None, clock=Clock.STARTED)
+    end = scope.since + scope.length
+    first = end.replace(minute=0, second=0, microsecond=0) - max(_USUAL, scope.length)
+    # A live window is the same question for an hour, whatever arrives.
+    filters = replace(scope.filters, since=first, until=None if scope.live else end, clock=Clock.STARTED)
     return data.asked_slowly(what_changed, filters, since)
 
 

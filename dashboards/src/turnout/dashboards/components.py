@@ -125,7 +125,7 @@ def changes(scope: Scope) -> None:
             width=380,
         )
     since = parse_time(named, scope.now).replace(minute=0, second=0, microsecond=0) if named else None
-    rows = what_changed.rows(board.changed(scope, since), scope.now, bar.chosen())
+    rows = what_changed.rows(board.changed(scope, since), scope.since + scope.length, bar.chosen())
     if not rows:
         st.info(what_changed.NONE)
         return
