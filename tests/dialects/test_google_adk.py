@@ -28,7 +28,13 @@ def run(tape: Tape, name: str = "bot", parent: Span | None = None, times: tuple[
     return tape.span(f"agent_run [{name}]", *times, parent=parent)
 
 
-def request(tape: Tape, parent: Span, begin: float, raised: tuple[str, str] | None = None, **response: object) -> Span:
+def request(
+    tape: Tape,
+    parent: Span,
+    begin: float,
+    response: dict[str, object] | None = None,
+    raised: tuple[str, str] | None = None,
+) -> Span:
     named: Attributes = {
         "gen_ai.system": "gcp.vertex.agent",
         "gen_ai.request.model": "m",
