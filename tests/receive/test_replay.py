@@ -14,6 +14,7 @@ from made_spans import SECOND, T0, nested, request_of, turn
 from serving import rows
 from turnout.pipeline.assemble import Pace
 from turnout.pipeline.lake import Lake
+from turnout.pipeline.lake.lateness import Lateness
 from turnout.pipeline.query import Warehouse
 from turnout.pipeline.receive.bodies import Body, Encoding, Signal
 from turnout.pipeline.receive.cadence import Cadence
@@ -40,6 +41,8 @@ class Site:
     folder: Path
     now: int = T0
     dies_at: str = ""
+    lateness: Lateness = field(default_factory=Lateness)
+    state_bytes: int = 3000
     journal: Journal = field(init=False)
     converter: Converter = field(init=False)
 
@@ -47,7 +50,7 @@ class Site:
         self.start()
 
     def start(self) -> None:
-        lake = Lake.open(str(self.folder / "lake"))
+        lake = Lake.open(str(self.folder / "lake"), clock=lambda: self.now, lateness=self.lateness)
         lake.prepare()
         place = self.folder / "journal"
         held = max(lake.position("j") or 0, read_state(place).position)
@@ -59,7 +62,7 @@ class Site:
             counters=Counters(clock=lambda: self.now),
             clock=lambda: self.now,
             pace=PACE,
-            cadence=Cadence(light=0, loaded=0, deaths=10**6 * SECOND, state_bytes=3000),
+            cadence=Cadence(light=0, loaded=0, deaths=10**6 * SECOND, state_bytes=self.state_bytes),
             reached=self.reached,
         )
         self.converter.resume()
@@ -92,7 +95,7 @@ class Site:
         """Every row of the lake, once all that is open was closed."""
         for _ in range(3):
             self.wait(PACE.quiet + PACE.patience)
-        assert list(self.converter.lake.verify()) == []
+        assert list(Lake.open(str(self.folder / "lake")).verify()) == []
         return [rows(self.folder / "lake", table) for table in TABLES]
 
 
@@ -120,6 +123,36 @@ def test_a_turn_under_the_name_of_a_missing_span_leaves_the_lake_with_the_commit
     (whole,) = rows(tmp_path / "lake")
     assert (whole["turn_id"], whole["outcome"], whole["steps"]) == (f"{1:032x}:{1:016x}", "completed", 3)
     assert Warehouse(str(tmp_path / "lake")).snapshot.version == version + 1
+
+
+@pytest.mark.parametrize("end", ["waits", "finishes", "dies", "dies convert.before_write", "dies convert.after_write"])
+def test_late_evidence_for_a_large_file_is_merged_once_a_minute_and_never_lost(tmp_path: Path, end: str) -> None:
+    """A trickle of it rewrites the file twice in the first minute at the most; it is in the journal until it is in the lake."""
+    site = Site(tmp_path, lateness=Lateness(large=0), state_bytes=1 << 30)
+    head, *late = reversed(turn(1, 8))
+    site.send([head])
+    site.wait(10 * SECOND)
+    before = merges(tmp_path)
+    for one in late:
+        site.send([one])
+        site.wait(3 * SECOND)
+    assert merges(tmp_path) - before <= 2
+    (part,) = rows(tmp_path / "lake")
+    assert part["steps"] != 8
+    if end == "finishes":
+        site.converter.finish()
+    if end.startswith("dies"):
+        site.crash(end.removeprefix("dies").strip())
+    if end != "finishes":
+        for _ in range(8):
+            site.wait(10 * SECOND)
+    (whole,) = rows(tmp_path / "lake")
+    assert (whole["steps"], whole["tool_calls"], whole["outcome"]) == (8, 7, "completed")
+
+
+def merges(folder: Path) -> int:
+    """How many files of turns were ever written."""
+    return len(list((folder / "lake" / "turns").rglob("*.parquet")))
 
 
 def turn_below_a_wrapper() -> list[Span]:
@@ -150,7 +183,8 @@ def test_order_splitting_quiet_times_and_crashes_end_in_the_same_lake(
     """Any order with spans doubled, in any requests, with quiet times between and the process dead at any point: the same rows."""
     order = data.draw(st.permutations(SPANS + data.draw(st.lists(st.sampled_from(SPANS), max_size=3))))
     cuts = sorted(data.draw(st.sets(st.integers(1, len(order) - 1), max_size=4)))
-    site = Site(tmp_path_factory.mktemp("site"))
+    late = data.draw(st.sampled_from([Lateness(), Lateness(large=0)]))
+    site = Site(tmp_path_factory.mktemp("site"), lateness=late)
     for start, end in itertools.pairwise([0, *cuts, len(order)]):
         site.send(order[start:end])
         crash = data.draw(st.sampled_from(["no", "", *POINTS]))

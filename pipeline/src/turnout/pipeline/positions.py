@@ -19,3 +19,7 @@ class Written:
     replaced: int
     unchanged: int
     withdrawn: int = 0
+    left: tuple[str, ...] = ()
+    """Stored turns whose late evidence was left to the caller, who asked patiently, by id; it is no part of the lake."""
+    until: int = 0
+    """When to give it again."""

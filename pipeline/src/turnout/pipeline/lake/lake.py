@@ -25,6 +25,7 @@ from turnout.pipeline.lake.delta import Table
 from turnout.pipeline.lake.errors import ConflictError, LakeError
 from turnout.pipeline.lake.files import DataFile, Snapshot
 from turnout.pipeline.lake.index import IdIndex
+from turnout.pipeline.lake.lateness import Lateness, Merges
 from turnout.pipeline.lake.object_store import store_at
 from turnout.pipeline.lake.parquet import Namer
 from turnout.pipeline.lake.problems import Problem
@@ -47,6 +48,7 @@ _CUBING: Final = Cubing()
 _FURTHEST: Final = 5
 _COMPACT_EVERY: Final = 8
 _KEEP_HOUSE_EVERY: Final = 200
+_LATENESS: Final = Lateness()
 _HOUSEKEEPING: Final = "turnout.pipeline.lake.housekeeping"
 _log: structlog.stdlib.BoundLogger = structlog.get_logger("turnout.lake")
 _T = TypeVar("_T")
@@ -66,9 +68,17 @@ class Lake:
     """One lake, for writers and readers; several processes may hold the same one."""
 
     def __init__(
-        self, store: Store, clock: Clock, namer: Namer, reached: Reached, cubing: Cubing, keep_house_every: int
+        self,
+        store: Store,
+        clock: Clock,
+        namer: Namer,
+        reached: Reached,
+        cubing: Cubing,
+        keep_house_every: int,
+        lateness: Lateness,
     ) -> None:
         self._cubing = cubing
+        self._merges = Merges(lateness)
         self._store = store
         self._clock = clock
         self._namer = namer
@@ -90,6 +100,7 @@ class Lake:
         reached: Reached = lambda _: None,
         cubing: Cubing = _CUBING,
         keep_house_every: int = _KEEP_HOUSE_EVERY,
+        lateness: Lateness = _LATENESS,
     ) -> "Lake":
         """Name a lake; nothing is made before the first write, and a lake that is not there reads as empty.
 
@@ -100,8 +111,9 @@ class Lake:
             reached: told of each point of a write that is passed.
             cubing: which files get cubes.
             keep_house_every: after so many writes a process of its own merges and cleans.
+            lateness: how often late evidence is merged into large files for those who can wait.
         """
-        return cls(store_at(root), clock, namer, reached, cubing, keep_house_every)
+        return cls(store_at(root), clock, namer, reached, cubing, keep_house_every, lateness)
 
     def close(self) -> None:
         """Wait for the process that keeps house, where one is at work."""
@@ -144,6 +156,7 @@ class Lake:
         position: Position | None = None,
         supersedes: Mapping[str, str] | None = None,
         withdrawn: Mapping[str, str] | None = None,
+        patient: bool = False,
     ) -> Written:
         """Store turns by turn id: evidence adds up, and what is there already changes nothing.
 
@@ -154,11 +167,15 @@ class Lake:
                 evidence does not add up with itself where a step has moved.
             withdrawn: by turn id, the digest of stored facts that are no turn, because their evidence is in the turns given here or already there;
                 a row with other facts stays, for it knows more.
+            patient: the caller keeps what the answer says was left, to give it again: late evidence for a large file that was merged into
+                less than a minute ago.
 
         Raises:
             LakeError: when the lake cannot be written.
         """
-        written = self._alone(lambda writer: writer.write(turns, position, supersedes, withdrawn))
+        written = self._alone(
+            lambda writer: writer.write(turns, position, supersedes, withdrawn, self._clock(), patient=patient)
+        )
         self._look_after()
         return written
 
@@ -302,7 +319,7 @@ class Lake:
 
     def _writing(self) -> Writer:
         if self._writer is None:
-            self._writer = Writer(self._store, self._namer, self._reached, self._cubing)
+            self._writer = Writer(self._store, self._namer, self._reached, self._cubing, self._merges)
         return self._writer
 
 

@@ -88,6 +88,11 @@ class Plan:
         return (*self.replaced, *self.withdrawn, *(row for row, _ in self.recounted))
 
     @property
+    def touched(self) -> frozenset[Place]:
+        """Where rows are taken away or marked anew, so that files are rewritten."""
+        return frozenset(row.place for row in (*self.gone, *(row for row, _ in self.marked)))
+
+    @property
     def rows(self) -> tuple[Fresh, ...]:
         """All turns to write."""
         return (*self.written, *(fresh for _, fresh in self.recounted))

@@ -9,16 +9,18 @@ from typing import Final
 
 import polars as pl
 
+from turnout.outcomes.facts import Instant
 from turnout.pipeline.frames import FRAMES, frame_of
 from turnout.pipeline.lake.calls import calls_of, counted_once
 from turnout.pipeline.lake.cubing import Cubing
 from turnout.pipeline.lake.files import DataFile, at_places
 from turnout.pipeline.lake.index import IdIndex
+from turnout.pipeline.lake.lateness import Lateness, Merges
 from turnout.pipeline.lake.lookup import stored_rows, tellers_of
 from turnout.pipeline.lake.parquet import Namer, NewFile, by_date
 from turnout.pipeline.lake.store import Store
 from turnout.pipeline.lake.tables import Tables
-from turnout.pipeline.lake.upsert import Fresh, Plan, Stored, is_same, plan_upsert
+from turnout.pipeline.lake.upsert import Fresh, Place, Plan, Stored, is_same, plan_upsert
 from turnout.pipeline.positions import Position, Written
 from turnout.pipeline.rows import ClassifiedTurn, Row, turn_row
 
@@ -33,7 +35,10 @@ NAMES: Final = ("turn_id", "root_turn_id", "parent_turn_id")
 class Writer:
     """Writes turns into the tables of one lake."""
 
-    def __init__(self, store: Store, namer: Namer, reached: Reached, cubing: Cubing) -> None:
+    def __init__(
+        self, store: Store, namer: Namer, reached: Reached, cubing: Cubing, merges: Merges | None = None
+    ) -> None:
+        self._merges = merges or Merges(Lateness())
         self.tables = Tables(store, namer, cubing)
         self.index = IdIndex(store)
         self.reached = reached
@@ -44,6 +49,9 @@ class Writer:
         position: Position | None,
         supersedes: Mapping[str, str] | None = None,
         withdrawn: Mapping[str, str] | None = None,
+        now: Instant = 0,
+        *,
+        patient: bool = False,
     ) -> Written:
         """Upsert turns; see `Lake.write`.
 
@@ -53,10 +61,18 @@ class Writer:
         self.tables.settle()
         if position is not None and self._taken(position):
             return Written(0, 0, len({turn.facts.turn_id for turn in turns}))
-        plan = plan_upsert(turns, self.around(turns, withdrawn or ()), supersedes, withdrawn)
+        stored = self.around(turns, withdrawn or ())
+        plan = plan_upsert(turns, stored, supersedes, withdrawn)
+        sizes = {(file.date, file.group): file.size for file in self.tables.turns.files()} if plan.touched else {}
+        left = self._to_be_left(plan, sizes, now) if patient else {}
+        if left:
+            rest = [turn for turn in turns if turn.facts.turn_id not in left]
+            plan = plan_upsert(rest, stored, supersedes, withdrawn)
         if plan.rows or plan.gone or plan.marked or position is not None:
             self.change(plan, position)
-        return Written(plan.new, len(plan.replaced), plan.unchanged, len(plan.withdrawn))
+        self._merges.note(((place[0], sizes[place]) for place in plan.touched), now)
+        counts = (plan.new, len(plan.replaced), plan.unchanged, len(plan.withdrawn))
+        return Written(*counts, tuple(left), min(left.values(), default=0))
 
     def stored(self, keys: Collection[str]) -> dict[str, Stored]:
         """The stored rows with these turn ids or roots and every segment of their roots, by turn id."""
@@ -117,6 +133,11 @@ class Writer:
     def _rows(self, keys: Collection[str]) -> dict[str, Stored]:
         return stored_rows(self.tables.store, self.index, self.tables.turns.files(), keys) if keys else {}
 
+    def _to_be_left(self, plan: Plan, sizes: Mapping[Place, int], now: Instant) -> dict[str, Instant]:
+        """The stored turns whose late evidence has to wait, and until when."""
+        due = ((row.turn_id, self._merges.due(row.place[0], sizes[row.place], now)) for row in plan.replaced)
+        return {turn_id: at for turn_id, at in due if at is not None}
+
     def _taken(self, position: Position) -> bool:
         taken = self.tables.turns.transaction(position.journal)
         return taken is not None and taken >= position.offset
@@ -129,7 +150,7 @@ class Writer:
     ) -> tuple[list[NewFile], tuple[DataFile, ...]]:
         """The files of new rows beside the rewritten ones, and the files that they stand in the place of."""
         marks = {row.turn_id: mark for row, mark in plan.marked} if name == "turns" else {}
-        places = {row.place for row in plan.gone} | {row.place for row, _ in plan.marked if name == "turns"}
+        places = plan.touched if name == "turns" else {row.place for row in plan.gone}
         files = self.tables[name].files()
         touched = at_places(files, self.tables.turns.files(), places) if places else ()
         gone = [row.turn_id for row in plan.gone]

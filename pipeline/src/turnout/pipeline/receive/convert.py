@@ -197,11 +197,11 @@ class Converter:
         loaded = self._since_write > self.cadence.load
         if now - self._wrote_at < (self.cadence.loaded if loaded else self.cadence.light):
             return False
-        return self._storing.is_behind or self._is_state_due
+        return self._storing.is_waiting_at(now) or self._is_state_due
 
-    def _write(self, now: Instant) -> None:
+    def _write(self, now: Instant, *, patient: bool = True) -> None:
         self._count_passed_over()
-        if self._storing.begin(self._reader.position):
+        if self._storing.begin(self._reader.position, now, patient=patient):
             self._wrote_at, self._since_write = now, 0
             self._storing.end()
 
@@ -209,7 +209,7 @@ class Converter:
         """Write all that is over by now, and wait for it."""
         self._storing.end(wait=True)
         self._advance(now)
-        self._write(now)
+        self._write(now, patient=False)
         self._storing.end(wait=True)
 
     @property

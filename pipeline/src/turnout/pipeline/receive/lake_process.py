@@ -55,7 +55,10 @@ def _done(lake: Lake, ask: Ask, gathered: list[ClassifiedTurn]) -> Reply:
         return Reply()
     turns = [*gathered]
     gathered.clear()
-    return Reply(written=lake.write(turns, position=ask.position, supersedes=ask.supersedes, withdrawn=ask.withdrawn))
+    written = lake.write(
+        turns, position=ask.position, supersedes=ask.supersedes, withdrawn=ask.withdrawn, patient=ask.patient
+    )
+    return Reply(written=written)
 
 
 if __name__ == "__main__":

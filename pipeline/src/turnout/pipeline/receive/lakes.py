@@ -45,8 +45,9 @@ class WritableLake(Protocol):
         position: Position | None = None,
         supersedes: Mapping[str, str] | None = None,
         withdrawn: Mapping[str, str] | None = None,
+        patient: bool = False,
     ) -> Written:
-        """Store turns by turn id."""
+        """Store turns by turn id; with ``patient`` the answer may leave some to be given again later."""
         ...
 
 
@@ -74,6 +75,7 @@ class Ask(msgspec.Struct, frozen=True, omit_defaults=True):
     position: Position | None = None
     supersedes: dict[str, str] = {}
     withdrawn: dict[str, str] = {}
+    patient: bool = False
 
 
 class Reply(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -115,11 +117,14 @@ class RemoteLake:
         position: Position | None = None,
         supersedes: Mapping[str, str] | None = None,
         withdrawn: Mapping[str, str] | None = None,
+        patient: bool = False,
     ) -> Written:
-        """Store turns by turn id."""
+        """Store turns by turn id; with ``patient`` the answer may leave some to be given again later."""
         for start in range(0, len(turns), _CHUNK):
             self._do(Ask(turns=tuple(map(_shipped, turns[start : start + _CHUNK])), more=True))
-        ask = Ask(position=position, supersedes=dict(supersedes or {}), withdrawn=dict(withdrawn or {}))
+        ask = Ask(
+            position=position, supersedes=dict(supersedes or {}), withdrawn=dict(withdrawn or {}), patient=patient
+        )
         return self._do(ask).written or Written(0, 0, 0)
 
     def close(self) -> None:

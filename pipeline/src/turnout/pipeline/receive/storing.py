@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 import structlog
 
+from turnout.outcomes.facts import Instant
 from turnout.outcomes.verdict import Cause
 from turnout.pipeline.assemble import Given, How
 from turnout.pipeline.errors import TurnoutError
@@ -64,12 +65,20 @@ class Storing:
     """Why the lake could not be written, while it cannot be."""
     _waiting: list[Given] = field(default_factory=list[Given])
     _withdrawn: dict[str, str] = field(default_factory=dict[str, str])
+    _left: list[Given] = field(default_factory=list[Given])
+    """Late evidence that the lake takes later. It is in the journal until then: no state is kept meanwhile."""
+    _left_until: Instant = 0
     _write: _Write | None = None
 
     @property
     def is_behind(self) -> bool:
         """Whether the lake does not hold what was assembled."""
-        return bool(self._waiting or self._withdrawn or self._write)
+        return bool(self._left or self._waiting or self._withdrawn or self._write)
+
+    def is_waiting_at(self, now: Instant) -> bool:
+        """Whether there is anything that the lake would take now."""
+        due = bool(self._left) and now >= self._left_until
+        return due or bool(self._waiting or self._withdrawn or self._write)
 
     def take(self, given: Iterable[Given], withdrawn: Mapping[str, str]) -> None:
         """Add what the assembler gave, and what it took back since."""
@@ -78,15 +87,24 @@ class Storing:
             self._withdrawn.pop(one.turn.facts.turn_id, None)
         self._withdrawn |= withdrawn
 
-    def begin(self, position: int) -> bool:
-        """Write what waits, which is all of the journal up to a position; says whether there was anything and no other write is under way."""
-        if self._write is not None or not self.is_behind:
+    def begin(self, position: int, now: Instant, *, patient: bool) -> bool:
+        """Write what waits, which is all of the journal up to a position; says whether there was anything and no other write is under way.
+
+        Args:
+            position: of the journal.
+            now: the time.
+            patient: late evidence may be left until it costs less.
+        """
+        if self._write is not None:
+            return False
+        self._sort_out_left(now, patient=patient)
+        if not (self._waiting or self._withdrawn):
             return False
         given, withdrawn, self._waiting, self._withdrawn = self._waiting, self._withdrawn, [], {}
         # Only a write that stands for new positions carries one, and only at the first try: a position is taken once.
         stands_for = position if position > self.position and not self.failing else None
         try:
-            written = self.later(lambda: self._store(given, withdrawn, stands_for))
+            written = self.later(lambda: self._store(given, withdrawn, stands_for, patient=patient))
         except BaseException:
             self._waiting, self._withdrawn = given, withdrawn
             raise
@@ -114,7 +132,18 @@ class Storing:
             self.failing = ""
             self._count(write, done)
 
-    def _store(self, given: Sequence[Given], withdrawn: Mapping[str, str], position: int | None) -> Written:
+    def _sort_out_left(self, now: Instant, *, patient: bool) -> None:
+        """What was left waits on, and with it whatever came for the same turns; until it is time, or one of them is withdrawn."""
+        ids = {one.turn.facts.turn_id for one in self._left}
+        if not patient or now >= self._left_until or ids & self._withdrawn.keys():
+            self._waiting, self._left = [*self._left, *self._waiting], []
+        elif ids:
+            self._left += [one for one in self._waiting if one.turn.facts.turn_id in ids]
+            self._waiting = [one for one in self._waiting if one.turn.facts.turn_id not in ids]
+
+    def _store(
+        self, given: Sequence[Given], withdrawn: Mapping[str, str], position: int | None, *, patient: bool
+    ) -> Written:
         superseded = _superseded(given)
         self.reached("convert.before_write")
         written = self.lake.write(
@@ -122,6 +151,8 @@ class Storing:
             position=None if position is None else Position(self.journal_id, position),
             supersedes=superseded,
             withdrawn={turn_id: superseded.get(turn_id, digest) for turn_id, digest in withdrawn.items()},
+            # What is withdrawn goes in the commit of what stands for it.
+            patient=patient and not withdrawn,
         )
         self.reached("convert.after_write")
         return written
@@ -138,8 +169,13 @@ class Storing:
         self.counters.add(Count.COMMITS)
         self.counters.add(Count.TURNS_WRITTEN, done.new)
         self.counters.add(Count.TURNS_REPLACED, done.replaced)
+        left = set(done.left)
         for one in write.given:
-            self._count_turn(one)
+            if one.turn.facts.turn_id in left:
+                self._left.append(one)
+            else:
+                self._count_turn(one)
+        self._left_until = done.until or self._left_until
 
     def _count_turn(self, given: Given) -> None:
         if given.how in _CLOSED:
