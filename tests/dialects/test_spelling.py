@@ -2,7 +2,7 @@
 
 import pytest
 
-from turnout.pipeline.dialects.spelling import error_class, reason
+from turnout.pipeline.dialects.spelling import error_class, provider, reason
 
 REASONS = {
     "FinishReason.MAX_TOKENS": "MAX_TOKENS",
@@ -42,3 +42,18 @@ CLASSES = {
 def test_the_text_of_a_class_is_its_name(name: str | None, plain: str | None) -> None:
     """Some emitters export the class object's text."""
     assert error_class(name) == plain
+
+
+PROVIDERS = {
+    "amazon_bedrock": "aws.bedrock",
+    "VertexAI": "gcp.vertex_ai",
+    "openai": "openai",
+    "mine": "mine",
+    None: None,
+}
+
+
+@pytest.mark.parametrize(("name", "plain"), PROVIDERS.items(), ids=map(str, PROVIDERS))
+def test_a_library_has_a_name_of_its_own_for_a_provider(name: str | None, plain: str | None) -> None:
+    """Only those that are known to stand for one of the conventions are replaced."""
+    assert provider(name) == plain

@@ -25,7 +25,7 @@
 from collections.abc import Callable, Iterator, Mapping
 
 from turnout.outcomes.facts import Claim, Layer, Step, ToolCall, ToolStatus
-from turnout.pipeline.dialects import errors, values
+from turnout.pipeline.dialects import errors, spelling, values
 from turnout.pipeline.dialects.messages import Reply, reply_of, reply_of_choice
 from turnout.pipeline.dialects.reading import ANYONE, Reading, Role
 from turnout.pipeline.telemetry import Attributes, Span
@@ -199,7 +199,7 @@ def answered(span: Span, reason: str | None, reply: Reply | None) -> bool:
 def provider(attributes: Attributes) -> str | None:
     """The provider, unless a framework wrote its own name there."""
     found = values.text(attributes, *PROVIDER)
-    return None if found is None or found.lower() in _NO_PROVIDERS else found
+    return None if found is None or found.lower() in _NO_PROVIDERS else spelling.provider(found)
 
 
 def tool(span: Span, source: str) -> Reading:

@@ -16,7 +16,7 @@
 from dataclasses import replace
 
 from turnout.outcomes.facts import Step, Usage
-from turnout.pipeline.dialects import genai, graphs, values
+from turnout.pipeline.dialects import genai, graphs, spelling, values
 from turnout.pipeline.dialects.reading import Reading, Role
 from turnout.pipeline.dialects.tree import Tree
 from turnout.pipeline.telemetry import Attributes, Span
@@ -51,7 +51,7 @@ def reading(span: Span, tree: Tree) -> Reading | None:
 def _call(attributes: Attributes, read: Reading) -> Reading:
     step = _with_details(attributes, read.step or Step())
     reply = graphs.generation(attributes.get("gen_ai.completion"))
-    provider = values.text(attributes, f"{_METADATA}ls_provider")
+    provider = spelling.provider(values.text(attributes, f"{_METADATA}ls_provider"))
     step = replace(step, provider=step.provider or provider)
     if reply is None:
         return replace(read, agent=_agent(attributes), step=step)

@@ -30,7 +30,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from turnout.outcomes.facts import Limits, Output, Refusal, Step, ToolCall, ToolStatus
-from turnout.pipeline.dialects import errors, genai, graphs, values
+from turnout.pipeline.dialects import errors, genai, graphs, spelling, values
 from turnout.pipeline.dialects.answers import answer_of
 from turnout.pipeline.dialects.messages import valid_arguments
 from turnout.pipeline.dialects.reading import ANYONE, Reading, Role
@@ -174,7 +174,7 @@ def _call(span: Span) -> Reading:
     parameters = values.mapping(a.get("llm.invocation_parameters"))
     step = Step(
         message_id=answer.id or values.text(a, "gen_ai.response.id"),
-        provider=values.text(a, "llm.provider", "llm.system") or genai.provider(a),
+        provider=spelling.provider(values.text(a, "llm.provider", "llm.system")) or genai.provider(a),
         model=values.model(a, "llm.model_name", *genai.MODEL),
         finish_reason=reason,
         raw_finish_reason=answer.raw_reason,

@@ -1,4 +1,4 @@
-"""Finish reasons and error classes as emitters spell them -> the plain word.
+"""Finish reasons, providers and error classes as emitters spell them -> the plain word.
 
 What an SDK holds as an enum or a list is often exported as the text of it: ``FinishReason.STOP``, ``<FinishReason.STOP: 'STOP'>``, ``['stop']``,
 ``FINISH_REASON_MAX_TOKENS``, ``EndTurn``, ``<class 'openai.RateLimitError'>``. A word that some provider lists as it stands is never touched, and one
@@ -19,6 +19,19 @@ _CLASS = re.compile(r"<class '([\w.]+)'>")
 _LONGEST = 200
 """Characters; what is longer is no word."""
 _OTHER_NAMES = {"function_calls": "function_call"}
+_PROVIDERS = {
+    "amazon": "aws.bedrock",
+    "amazon_bedrock": "aws.bedrock",
+    "aws": "aws.bedrock",
+    "bedrock_converse": "aws.bedrock",
+    "az.ai.inference": "azure.ai.inference",
+    "azure_openai": "azure.ai.openai",
+    "google_genai": "gcp.gen_ai",
+    "google_vertexai": "gcp.vertex_ai",
+    "vertexai": "gcp.vertex_ai",
+    "vertex_ai_beta": "gcp.vertex_ai",
+}
+"""Names that libraries give to providers, and those of the conventions."""
 _NOTHING = frozenset({"", "none", "null", "nil", "undefined"})
 
 
@@ -45,6 +58,11 @@ def _spellings(word: str) -> Iterator[str]:
         yield found
         yield _PREFIX.sub("", found)
         yield _HUMP.sub("_", found)
+
+
+def provider(name: str | None) -> str | None:
+    """The provider by its name in the conventions, where a library has one of its own."""
+    return _PROVIDERS.get(name.lower(), name) if name else None
 
 
 def error_class(name: str | None) -> str | None:
