@@ -29,6 +29,9 @@ LATEST: Final = 15
 CHANGES: Final = 6
 """So many changes are told."""
 
+AT_ONCE: Final = 300_000
+"""Up to so many turns a page reads every call of theirs without being asked."""
+
 _HOURLY: Final = timedelta(days=2)
 
 LIVE_SECONDS: Final = 5
@@ -74,11 +77,15 @@ def nothing(title: str, words: str) -> None:
 
 
 def listing(
-    title: str, columns: Sequence[markup.Column], rows: Sequence[Mapping[str, markup.Cell]], words: str = ""
+    title: str,
+    columns: Sequence[markup.Column],
+    rows: Sequence[Mapping[str, markup.Cell]],
+    words: str = "",
+    empty: str = "None in this window.",
 ) -> None:
     """A table under its title, with its definition in sight; a sentence where it would be empty."""
     if not rows:
-        nothing(title, "None in this window.")
+        nothing(title, empty)
         return
     with st.container(gap="small"):
         st.markdown(f"##### {title}")
@@ -131,6 +138,16 @@ def changes(scope: Scope) -> None:
         return
     st.html(markup.table(what_changed.COLUMNS, rows[:CHANGES]))
     st.caption(f"{what_changed.SINCE} {what_changed.MEANING}" if named else what_changed.MEANING)
+
+
+def wanted(scope: Scope, key: str, what: str) -> bool:
+    """Whether to read every call of the window: at once where there are few turns, else when somebody asks for it."""
+    turns = frames.arm(data.metric("abnormal", scope.filters)).total
+    if turns <= AT_ONCE:
+        return True
+    return st.toggle(
+        f"{what}: read every call of these {count(turns)} turns, which takes a while", key=key, bind="query-params"
+    )
 
 
 def definitions(names: Sequence[str], *more: str) -> None:

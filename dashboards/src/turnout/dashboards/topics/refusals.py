@@ -22,19 +22,19 @@ with st.container(key="grid-refusals"):
     components.days(
         "refused_without_output", scope, colour, "nothing to see", "refused turns", "Refused with nothing to see, "
     )
-    components.chart(
-        "Refused calls that were answered", charts.shares(refused.answered(scope), colour=colour), refused.ANSWERED
-    )
+    if components.wanted(scope, "answered", "Refused calls that were answered"):
+        answered = charts.shares(refused.answered(scope), colour=colour)
+        components.chart("Refused calls that were answered", answered, refused.ANSWERED)
     components.chart("What was seen of it, and what came next", charts.shares(refused.next_to(scope), colour=colour))
     for title, dimension in (("By model", "model"), ("By agent", "agent"), ("By the last tool", "tool")):
         components.chart(title, charts.shares(components.by("refused", scope, dimension), colour=colour))
     components.chart("By the step it ended at", charts.shares(refused.by_step(scope), colour=colour))
 listed = data.turns(scope.listed((Outcome.REFUSED,)), components.LATEST)
 components.turn_list("Latest refused turns", listed, scope.now, "None in this window.")
-answered = finding("refusals_answered")
+told = finding("refusals_answered")
 components.definitions(
     ("refused", "refusal_categories", "refused_without_output", "refused_again", "call_refused"),
     refused.RETRIED,
-    *([f"**{answered.title}**: {answered.definition}"] if answered else []),
+    *([f"**{told.title}**: {told.definition}"] if told else []),
     words.INTERVAL,
 )

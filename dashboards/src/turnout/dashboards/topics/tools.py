@@ -34,9 +34,7 @@ longest = st.number_input(
     bind="query-params",
     width=260,
 )
-looped = tooling.loop_rows(data.asked(loops, scope.filters, length=int(longest)))
-if looped:
-    components.listing("Loops", tooling.LOOP_COLUMNS, looped, tooling.LOOPS)
-else:
-    st.info(tooling.NO_LOOPS)
+if components.wanted(scope, "loops", "Loops"):
+    looped = tooling.loop_rows(data.asked(loops, scope.filters, length=int(longest)))
+    components.listing("Loops", tooling.LOOP_COLUMNS, looped, tooling.LOOPS, empty=tooling.NO_LOOPS)
 components.definitions(("tool_error", "tool_abnormal", "tool_denied", "tool_unsettled"), words.INTERVAL)
