@@ -14,6 +14,8 @@ from turnout.pipeline.dialects.reading import Node
 
 _INSIDE = 0.8
 """Share of the shorter of two requests that must lie inside the other."""
+_AT_ONCE = 32
+"""How many running requests one is compared with, the latest: a client's own telling starts right after the one around it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,6 +63,7 @@ def _pairs(members: Sequence[Placed]) -> Iterator[tuple[Placed, Placed]]:
     running: list[Placed] = []
     for one in sorted(members, key=lambda member: (member.times, member.node.key)):
         running = [other for other in running if other.times[1] >= one.times[0]]
+        running = running[-_AT_ONCE:]
         yield from ((other, one) for other in running if _same(other, one))
         running.append(one)
 
