@@ -66,8 +66,8 @@ class Pace:
     linger: Instant = 60 * 60 * SECOND
     """How long the records of a closed turn are kept for late evidence."""
     groups: int = 100_000
-    records: int = 45_000
-    """About 3.5 KiB each: with what a commit needs, inside the default memory bound of the receiver."""
+    records: int = 36_000
+    """About 2.5 KiB each: with what a commit needs, inside the default memory bound of the receiver."""
 
 
 @quick

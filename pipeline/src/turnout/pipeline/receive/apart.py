@@ -16,6 +16,7 @@ from typing import Final
 import structlog
 
 from turnout.pipeline.errors import TurnoutError
+from turnout.pipeline.receive.below import ALLOCATORS
 from turnout.pipeline.receive.conversion import Work
 from turnout.pipeline.receive.link import Answer, Closed, Link, Part, Report, Setup
 from turnout.pipeline.receive.memory import family, resident_bytes
@@ -209,6 +210,7 @@ def _started(lock: int) -> _Child:
             [sys.executable, "-m", _MODULE, str(theirs.fileno()), *kept],
             stdin=subprocess.DEVNULL,
             pass_fds=(theirs.fileno(), lock, held),
+            env=ALLOCATORS | os.environ,
         )
     os.close(held)
     return _Child(process, Link(ours), alive)

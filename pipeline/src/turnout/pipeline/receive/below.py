@@ -5,6 +5,9 @@ import signal
 import threading
 import time
 
+ALLOCATORS = {"MALLOC_ARENA_MAX": "1", "_RJEM_MALLOC_CONF": "dirty_decay_ms:0,muzzy_decay_ms:0,narenas:1"}
+"""For the environment of such a process: what is freed is given back at once, since the bound on memory is that of all processes together."""
+
 ABANDONED = 70
 """The exit status of a process that ended because the one that it works for was gone."""
 

@@ -3,6 +3,7 @@
 Making rows and files of turns takes a third of the time of all that is done to them: in a process of its own it goes on while more is assembled.
 """
 
+import os
 import socket
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from turnout.outcomes.facts import Instant, TurnFacts
 from turnout.outcomes.verdict import Verdict
 from turnout.pipeline.errors import TurnoutError
 from turnout.pipeline.positions import Position, Written
+from turnout.pipeline.receive.below import ALLOCATORS
 from turnout.pipeline.receive.link import Closed, Link
 from turnout.pipeline.rows import ClassifiedTurn
 
@@ -161,6 +163,7 @@ class RemoteLake:
                     [sys.executable, "-m", _MODULE, str(theirs.fileno()), self._root],
                     stdin=subprocess.DEVNULL,
                     pass_fds=(theirs.fileno(), *self._held),
+                    env=ALLOCATORS | os.environ,
                 )
             self._process = process, Link(ours)
         return self._process[1]
