@@ -3,13 +3,14 @@
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
 from typing import Any
 
 import pytest
 
 from broken_recorder import broken_recorders
+from cutting import cancelled, timed_out
 from listed_endings import Coverage, Never
 from turnout.instrumentation import Losses, Recorder
 from turnout.instrumentation.integrations.claude_agent_sdk import instrument, uninstrument
@@ -266,21 +267,12 @@ def test_a_client_has_one_turn_a_query(memory: MemorySink, listening: Recorder) 
     assert {verdict.outcome.value for verdict in memory.verdicts} == {"completed"}
 
 
-async def cancelled(work: Any, *, before: Callable[[], object] = lambda: None) -> None:
-    task = asyncio.ensure_future(work)
-    await asyncio.sleep(0.2)
-    before()
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-
-
 def test_a_cancelled_task_is_stopped_by_the_host(memory: MemorySink, listening: Recorder) -> None:
     """While the command line still works."""
     del listening
 
     async def work() -> None:
-        await cancelled(asked([*WORK, HANG]))
+        await cancelled(asked([*WORK, HANG]), memory)
 
     asyncio.run(work())
     assert outcome(memory) == ("stopped", None, "stopped_by_host")
@@ -291,10 +283,9 @@ def test_a_timeout_around_the_run_is_a_cancellation_inside(memory: MemorySink, l
     del listening
 
     async def work() -> None:
-        await asyncio.wait_for(asked([*WORK, HANG]), 0.2)
+        await timed_out(asked([*WORK, HANG]), memory)
 
-    with pytest.raises(TimeoutError):
-        asyncio.run(work())
+    asyncio.run(work())
     assert outcome(memory) == ("stopped", None, "stopped_by_host")
 
 

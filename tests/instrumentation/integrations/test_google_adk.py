@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from broken_recorder import broken_recorders
+from cutting import cancelled, timed_out
 from listed_endings import Coverage, Never
 from turnout.instrumentation import Losses, Recorder
 from turnout.instrumentation.integrations.google_adk import instrument, uninstrument
@@ -191,27 +192,18 @@ def test_what_is_recorded_of_a_run(memory: MemorySink, listening: Recorder) -> N
     assert "Paris" not in repr(facts)
 
 
-async def cancelled(work: Any, *, before: Callable[[], object] = lambda: None) -> None:
-    task = asyncio.ensure_future(work)
-    await asyncio.sleep(0.3)
-    before()
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-
-
 @pytest.mark.parametrize("answers", [[WAIT], [call("slow", x=1)]], ids=["in a request", "in a tool"])
 def test_a_cancelled_task_is_stopped_by_the_host(answers: list[Any], memory: MemorySink, listening: Recorder) -> None:
     """No callback of ADK's would tell."""
     del listening
-    asyncio.run(cancelled(ran(answers)))
+    asyncio.run(cancelled(ran(answers), memory))
     assert outcome(memory) == ("stopped", None, "stopped_by_host")
 
 
 def test_a_persons_stop_is_told_from_the_hosts(memory: MemorySink, listening: Recorder) -> None:
     """The application says who stopped, and then cancels."""
     stop = ran([WAIT])
-    asyncio.run(cancelled(stop, before=lambda: listening.stop(conversation_id="conversation-1")))
+    asyncio.run(cancelled(stop, memory, before=lambda: listening.stop(conversation_id="conversation-1")))
     assert outcome(memory) == ("stopped", None, "stopped_by_user")
 
 
@@ -220,10 +212,9 @@ def test_a_timeout_around_the_run_is_a_cancellation_inside(memory: MemorySink, l
     del listening
 
     async def work() -> None:
-        await asyncio.wait_for(ran([WAIT]), 0.3)
+        await timed_out(ran([WAIT]), memory)
 
-    with pytest.raises(TimeoutError):
-        asyncio.run(work())
+    asyncio.run(work())
     assert outcome(memory) == ("stopped", None, "stopped_by_host")
 
 

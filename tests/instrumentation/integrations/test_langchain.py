@@ -2,13 +2,14 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
 import pytest
 
 from broken_recorder import broken_recorders
+from cutting import cancelled, timed_out
 from listed_endings import Coverage
 from turnout.instrumentation import Losses, Recorder
 from turnout.instrumentation.integrations.langchain import instrument, turnout_handler, uninstrument
@@ -262,19 +263,10 @@ def test_a_chain_in_a_tool_is_part_of_the_turn(memory: MemorySink, make_recorder
     assert [len(turn.steps) for turn in memory.turns] == [3]
 
 
-async def cancelled(work: Any, *, before: Callable[[], object] = lambda: None) -> None:
-    task = asyncio.ensure_future(work)
-    await asyncio.sleep(0.1)
-    before()
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-
-
 @pytest.mark.parametrize("answers", [[WAIT], [call("slow", x=1)]], ids=["in a request", "in a tool"])
 def test_a_cancelled_task_is_stopped_by_the_host(answers: list[Any], memory: MemorySink, make_recorder: Any) -> None:
     """Wherever it was cut, nobody calls it a success."""
-    asyncio.run(cancelled(ran(agent_of(answers), make_recorder(memory))))
+    asyncio.run(cancelled(ran(agent_of(answers), make_recorder(memory)), memory))
     assert outcome(memory) == ("stopped", None, "stopped_by_host")
 
 
@@ -282,7 +274,7 @@ def test_a_persons_stop_is_told_from_the_hosts(memory: MemorySink, make_recorder
     """The application says who stopped, and then cancels."""
     recorder = make_recorder(memory)
     stop = ran(agent_of([WAIT]), recorder)
-    asyncio.run(cancelled(stop, before=lambda: recorder.stop(conversation_id="conversation-1")))
+    asyncio.run(cancelled(stop, memory, before=lambda: recorder.stop(conversation_id="conversation-1")))
     assert outcome(memory) == ("stopped", None, "stopped_by_user")
 
 
@@ -305,10 +297,9 @@ def test_a_timeout_around_the_run_is_a_cancellation_inside(memory: MemorySink, m
     """The run cannot tell a timeout from a cancellation."""
 
     async def work() -> None:
-        await asyncio.wait_for(ran(agent_of([WAIT]), make_recorder(memory)), 0.1)
+        await timed_out(ran(agent_of([WAIT]), make_recorder(memory)), memory)
 
-    with pytest.raises(TimeoutError):
-        asyncio.run(work())
+    asyncio.run(work())
     assert outcome(memory) == ("stopped", None, "stopped_by_host")
 
 

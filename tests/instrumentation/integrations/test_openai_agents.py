@@ -3,13 +3,14 @@
 import asyncio
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
 import pytest
 
 from broken_recorder import broken_recorders
+from cutting import cancelled, timed_out
 from listed_endings import Coverage, Never
 from turnout.instrumentation import Losses, Recorder
 from turnout.instrumentation.integrations.openai_agents import instrument, uninstrument
@@ -269,22 +270,13 @@ def test_the_applications_hooks_are_called_as_ever(memory: MemorySink, listening
     assert len(memory.ended) == 1
 
 
-async def cancelled(work: Any, *, before: Callable[[], object] = lambda: None) -> None:
-    task = asyncio.ensure_future(work)
-    await asyncio.sleep(0.1)
-    before()
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-
-
 @pytest.mark.parametrize("answers", [[WAIT], [calling("slow", "{}")]], ids=["in a request", "in a tool"])
 def test_a_cancelled_task_is_stopped_by_the_host(answers: list[Any], memory: MemorySink, listening: Recorder) -> None:
     """The SDK's own spans all say success."""
     del listening
 
     async def work() -> None:
-        await cancelled(agents.Runner.run(agent_of(answers), "?"))
+        await cancelled(agents.Runner.run(agent_of(answers), "?"), memory)
 
     asyncio.run(work())
     assert outcome(memory) == ("stopped", None, "stopped_by_host")
@@ -295,7 +287,7 @@ def test_a_persons_stop_is_told_from_the_hosts(memory: MemorySink, listening: Re
 
     async def work() -> None:
         run = agents.Runner.run(agent_of([WAIT]), "?", run_config=agents.RunConfig(group_id="conversation-1"))
-        await cancelled(run, before=lambda: listening.stop(conversation_id="conversation-1"))
+        await cancelled(run, memory, before=lambda: listening.stop(conversation_id="conversation-1"))
 
     asyncio.run(work())
     assert outcome(memory) == ("stopped", None, "stopped_by_user")
@@ -306,10 +298,9 @@ def test_a_timeout_around_the_run_is_a_cancellation_inside(memory: MemorySink, l
     del listening
 
     async def work() -> None:
-        await asyncio.wait_for(agents.Runner.run(agent_of([WAIT]), "?"), 0.1)
+        await timed_out(agents.Runner.run(agent_of([WAIT]), "?"), memory)
 
-    with pytest.raises(TimeoutError):
-        asyncio.run(work())
+    asyncio.run(work())
     assert outcome(memory) == ("stopped", None, "stopped_by_host")
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from broken_recorder import broken_recorders
+from cutting import cancelled, timed_out
 from listed_endings import Coverage, Never
 from turnout.instrumentation import Losses, Recorder, current_turn
 from turnout.instrumentation.integrations.pydantic_ai import instrument, turnout_capability, uninstrument
@@ -183,19 +184,10 @@ def test_an_ending(name: str, memory: MemorySink, make_recorder: Any) -> None:
     assert len(memory.turns[0].steps) == steps
 
 
-async def cancelled(work: Any, *, before: Callable[[], object] = lambda: None) -> None:
-    task = asyncio.ensure_future(work)
-    await asyncio.sleep(0.05)
-    before()
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-
-
 @pytest.mark.parametrize("answers", [[forever], [call("slow", {})]], ids=["in a request", "in a tool"])
 def test_a_cancelled_task_is_stopped_by_the_host(answers: list[Any], memory: MemorySink, make_recorder: Any) -> None:
     """Wherever it was cut, nobody calls it a success, and it ends once."""
-    asyncio.run(cancelled(ran(agent_of(answers), make_recorder(memory))))
+    asyncio.run(cancelled(ran(agent_of(answers), make_recorder(memory)), memory))
     assert outcome(memory) == ("stopped", None, "stopped_by_host")
 
 
@@ -203,7 +195,7 @@ def test_a_persons_stop_is_told_from_the_hosts(memory: MemorySink, make_recorder
     """The application says who stopped, and then cancels."""
     recorder = make_recorder(memory)
     work = ran(agent_of([forever]), recorder, conversation_id="conversation-1")
-    asyncio.run(cancelled(work, before=lambda: recorder.stop(conversation_id="conversation-1")))
+    asyncio.run(cancelled(work, memory, before=lambda: recorder.stop(conversation_id="conversation-1")))
     assert outcome(memory) == ("stopped", None, "stopped_by_user")
 
 
@@ -211,10 +203,9 @@ def test_a_timeout_around_the_run_is_a_cancellation_inside(memory: MemorySink, m
     """Without a limit that it knows, the run cannot tell a timeout from a cancellation."""
 
     async def work() -> None:
-        await asyncio.wait_for(ran(agent_of([forever]), make_recorder(memory)), 0.05)
+        await timed_out(ran(agent_of([forever]), make_recorder(memory)), memory)
 
-    with pytest.raises(TimeoutError):
-        asyncio.run(work())
+    asyncio.run(work())
     assert outcome(memory) == ("stopped", None, "stopped_by_host")
 
 
@@ -343,7 +334,8 @@ def test_a_bug_of_ours_changes_nothing(losses: Losses) -> None:
         with pytest.raises(KeyError) as raised:
             asyncio.run(agent_of([call(args='{"city": "Atlantis"}')]).run("?", capabilities=[capability]))
         assert raised.value.args == ("Atlantis",)
-        asyncio.run(cancelled(agent_of([forever]).run("?", capabilities=[capability])))
+        with pytest.raises(TimeoutError):
+            asyncio.run(asyncio.wait_for(agent_of([forever]).run("?", capabilities=[capability]), 0.05))
     assert sum(losses.totals().values()) > 0
 
 

@@ -2,13 +2,14 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
 from typing import Any
 
 import pytest
 
 from broken_recorder import broken_recorders
+from cutting import cancelled, timed_out
 from listed_endings import Coverage, Never
 from turnout.instrumentation import Losses, Recorder
 from turnout.instrumentation.integrations.strands import instrument, uninstrument
@@ -197,22 +198,13 @@ def test_an_agent_that_is_asked_again_has_another_turn(memory: MemorySink, liste
     assert [len(turn.steps) for turn in memory.turns] == [1, 1]
 
 
-async def cancelled(work: Any, *, before: Callable[[], object] = lambda: None) -> None:
-    task = asyncio.ensure_future(work)
-    await asyncio.sleep(0.2)
-    before()
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-
-
 @pytest.mark.parametrize("answers", [[WAIT], [call("slow", arguments="{}")]], ids=["in a request", "in a tool"])
 def test_a_cancelled_task_is_stopped_by_the_host(answers: list[Any], memory: MemorySink, listening: Recorder) -> None:
     """Wherever it was cut, nobody calls it a success."""
     del listening
 
     async def work() -> None:
-        await cancelled(agent_of(answers).invoke_async("?"))
+        await cancelled(agent_of(answers).invoke_async("?"), memory)
 
     asyncio.run(work())
     assert outcome(memory) == ("stopped", None, "stopped_by_host")
@@ -223,7 +215,7 @@ def test_a_persons_stop_is_told_from_the_hosts(memory: MemorySink, listening: Re
 
     async def work() -> None:
         run = agent_of([WAIT]).invoke_async("?")
-        await cancelled(run, before=lambda: listening.stop(turn_id=memory.started[0].turn_id))
+        await cancelled(run, memory, before=lambda: listening.stop(turn_id=memory.started[0].turn_id))
 
     asyncio.run(work())
     assert outcome(memory) == ("stopped", None, "stopped_by_user")
@@ -234,10 +226,9 @@ def test_a_timeout_around_the_run_is_a_cancellation_inside(memory: MemorySink, l
     del listening
 
     async def work() -> None:
-        await asyncio.wait_for(agent_of([WAIT]).invoke_async("?"), 0.2)
+        await timed_out(agent_of([WAIT]).invoke_async("?"), memory)
 
-    with pytest.raises(TimeoutError):
-        asyncio.run(work())
+    asyncio.run(work())
     assert outcome(memory) == ("stopped", None, "stopped_by_host")
 
 
