@@ -4,7 +4,7 @@ By steps they come from cubes and hold every step. For other limits the steps of
 a part is looked at, which moves a mean by a small part of a percent.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -17,7 +17,7 @@ from turnout.pipeline.query.engine import resource
 from turnout.pipeline.query.filters import Clock, Filters
 from turnout.pipeline.query.warehouse import Warehouse
 
-MOST_TURNS: Final = 100_000
+MOST_TURNS: Final = 200_000
 """About so many turns are gone through step by step."""
 
 Pieces: TypeAlias = NDArray[np.int64]
@@ -29,28 +29,31 @@ _AMOUNTS: Final = ("tokens", "cost_usd", "seconds")
 
 
 def spent_on_the_way(
-    warehouse: Warehouse, limit: Limit, counts: EndCounts, wanted: Sequence[float], filters: Filters | None
+    warehouse: Warehouse,
+    limit: Limit,
+    counted: Callable[[Warehouse], EndCounts],
+    wanted: Sequence[float],
+    filters: Filters | None,
 ) -> Progress:
     """The means of steps, tokens, cost and time between the candidates, over the turns that had not ended before.
 
     Args:
         warehouse: where.
         limit: of which kind.
-        counts: how the turns ended, by what they had spent of it.
+        counted: counts how turns ended, by what they had spent of it.
         wanted: the candidates.
         filters: over which turns.
     """
     asked = filters or Filters()
     if limit is Limit.STEPS and {name for name, _ in asked} <= _IN_CUBES and asked.clock is Clock.STARTED:
-        return _by_step(warehouse, counts, filters)
+        return _by_step(warehouse, counted(warehouse), filters)
+    part = warehouse.part(MOST_TURNS, filters)
+    counts = counted(part)
     edges = _edges(limit, counts, wanted)
     starts = np.concatenate([[0.0], edges[:-1]])
-    whole = warehouse.most_turns(filters)
-    every = max(1, whole // MOST_TURNS)
-    rows = warehouse.sql(
-        resource("budget/progress.sql"), {"limit": str(limit), "edges": edges.tolist(), "every": every}, filters
-    ).filter(pl.col("piece") < len(edges))
-    reached = np.array([_still_going(counts, start) for start in starts], dtype=np.float64) / every
+    parameters = {"limit": str(limit), "edges": edges.tolist()}
+    rows = part.sql(resource("budget/progress.sql"), parameters, filters).filter(pl.col("piece") < len(edges))
+    reached = np.array([_still_going(counts, start) for start in starts], dtype=np.float64)
     pieces = rows["piece"].to_numpy()
     steps = _placed(rows["steps"], pieces, len(edges))
     return Progress(

@@ -199,7 +199,11 @@ def budget(
     """A row a candidate budget, and the counts behind it; candidates are offered where none are given."""
     counted = ends(warehouse, limit, filters)
     wanted = sorted(set(values)) or offered(counted)
-    progress = spent_on_the_way(warehouse, counted.limit, counted.counts, wanted, filters)
+
+    def counts_of(part: Warehouse) -> EndCounts:
+        return counted.counts if part is warehouse else ends(part, limit, filters).counts
+
+    progress = spent_on_the_way(warehouse, limit, counts_of, wanted, filters)
     return counted, candidates(counted.counts, progress, wanted, largest_budget=counted.largest_budget)
 
 

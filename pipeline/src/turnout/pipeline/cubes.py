@@ -98,6 +98,8 @@ _TOOL: Final = ("attended", "status", "arguments_valid")
 _PROGRESS: Final = ("tokens", "tokens_known", "cost_usd", "cost_usd_known", "seconds", "seconds_known")
 
 CUBES: Final = (
+    Cube("whole", "counted_turns", ("hour", "environment", *_ENDS)),
+    Cube("spent", "counted_turns", ("hour", "environment", *_SPENT)),
     Cube("ends", "counted_turns", (*_EVERYWHERE, "model", "models", *_ENDS)),
     Cube("routes", "counted_turns", (*_BY_MODEL, "models", "provider", "providers", *_ENDS)),
     Cube("places", "counted_turns", (*_PLACES, *_ENDS)),

@@ -1,9 +1,11 @@
 """The warehouse: one consistent state of a lake, to be asked in SQL or by filters."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import accumulate
+from math import ceil
 from threading import RLock
 from typing import Final
 
@@ -120,6 +122,24 @@ class Warehouse:
         rest = [file for file in self._files(chosen)[cube.table] if file not in cubes]
         paths = {cube.table: self._paths(cube.table, rest), cube_files(cube): list(cubes.values())}
         return self._engine.frame(whole.text, {**parameters, **whole.parameters}, paths)
+
+    def part(self, most: int, filters: Filters | None = None) -> "Warehouse":
+        """The same lake with about so many of the turns that the filters may let through, of files spread evenly over their time."""
+        snapshot = self._snapshot
+        turns = sorted(_within(snapshot, filters or Filters()), key=lambda file: file.first)
+        whole = sum(file.rows for file in turns)
+        if whole <= most:
+            return self
+        wanted = max(1, ceil(len(turns) * most / whole))
+        chosen = [turns[place * len(turns) // wanted] for place in range(wanted)]
+        places = {(file.date, file.group) for file in chosen}
+        every = snapshot.files("turns")
+        tables = {
+            table: at_places(files, every, places) for table, files in snapshot.tables.items() if table != "ledger"
+        }
+        found = copy(self)
+        found._snapshot = replace(snapshot, tables={**snapshot.tables, **tables})  # noqa: SLF001 - a copy of its own class
+        return found
 
     def most_turns(self, filters: Filters | None = None) -> int:
         """How many turns the filters let through at most, without reading any."""

@@ -1,12 +1,10 @@
 -- What turns spent on the way, summed over the pieces between the edges of one kind of budget.
 --   $limit  steps, tool_calls, step_output_tokens, total_tokens, seconds or cost_usd
---   $every  of so many turns one is looked at
 --   $edges  ascending; piece i holds the steps by whose end a turn had spent more than edge i - 1 and at most edge i
 -- A step is charged when it has a finish reason; its time runs to the next of them, or to its own end.
 with turns_counted as (
     select turn_id
     from counted_turns
-    where hash(turn_id) % $every = 0
 ),
 charged as (
     select
@@ -20,7 +18,7 @@ charged as (
         sum(s.cost_usd) as cost_usd
     from steps as s
     inner join turns_counted as t on t.turn_id = s.turn_id
-    where coalesce(s.finish_reason, s.raw_finish_reason) is not null and hash(s.turn_id) % $every = 0
+    where coalesce(s.finish_reason, s.raw_finish_reason) is not null
     group by s.turn_id, s.step
 ),
 timed as (

@@ -1,7 +1,7 @@
 -- What became of refused model calls: answered by a later call of the turn, else by a later turn of the conversation that finished; by the
 -- model that had refused, or by another one.
 with refused_calls as (
-    select turn_id, step, position, model
+    select turn_id, step, position, model, is_last
     from counted_steps
     where refused
 ),
@@ -14,7 +14,7 @@ later_calls as (
         arg_min(s.model is not distinct from r.model, (s.step, s.position)) as same_model
     from refused_calls as r
     inner join steps as s on s.turn_id = r.turn_id
-    where (s.step, s.position) > (r.step, r.position) and not s.refused and coalesce(s.finish_reason, s.raw_finish_reason) is not null
+    where not r.is_last and (s.step, s.position) > (r.step, r.position) and not s.refused and coalesce(s.finish_reason, s.raw_finish_reason) is not null
     group by r.turn_id, r.step, r.position
 ),
 
