@@ -8,6 +8,7 @@ from turnout.outcomes.facts import TurnFacts
 from turnout.outcomes.quick import replace
 from turnout.pipeline.dialects import (
     claude_code,
+    claude_events,
     codex,
     frameworks,
     gemini_cli,
@@ -75,7 +76,7 @@ def turns_from(records: Iterable[Record]) -> Normalised:
     found = _sorted_out(told_by_logs.spans, logs, tree)
     plan = Plan([*found.nodes, *told_by_logs.within], tree)
     genai_logs.add(plan, told_by_logs.alone)
-    claude_code.add(plan, found.claude_logs)
+    claude_events.add(plan, found.claude_logs)
     codex.add(plan, found.codex_logs, found.codex_spans)
     gemini_cli.add(plan, found.gemini_logs)
     ours, damaged = own.turns(found.own_logs, found.own_spans)
