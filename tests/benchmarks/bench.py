@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
-TOPICS = ("classify", "cli", "recorder", "ingest", "query")
+TOPICS = ("classify", "cli", "recorder", "ingest", "query", "peers")
 
 
 def topics(only: str | None) -> Iterator[Any]:
