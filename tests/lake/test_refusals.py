@@ -1,5 +1,7 @@
 """A lake that cannot be used says so in one sentence."""
 
+import os
+from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
@@ -7,7 +9,9 @@ import pytest
 from deltalake import DeltaTable
 
 from turnout.pipeline.lake import Lake, LakeError
+from turnout.pipeline.lake.cubing import Cubing
 from turnout.pipeline.lake.errors import reason_of
+from turnout.pipeline.query import QueryError, Warehouse
 from turnout.pipeline.testing import Sketch, stored
 
 
@@ -70,6 +74,10 @@ def test_what_a_library_says_over_several_lines_is_one_line() -> None:
     assert reason_of(OSError(said)) == "Operation not supported: while loading: no access"
     assert reason_of(OSError("Unknown scheme: ftp. Known schemes: az,hf")) == "Unknown scheme: ftp"
     assert reason_of(OSError("x" * 1000)) == "x" * 299 + "…"
+    assert (
+        reason_of(OSError("Json error: cut off\n   0: <unknown>\n   1: start_thread\n             at ./nptl/x.c:4"))
+        == "Json error: cut off"
+    )
     assert reason_of(OSError()) == "OSError"
 
 
@@ -87,3 +95,66 @@ def test_a_damaged_log_is_one_sentence(root: str) -> None:
         commit.write_text("{not json")
     with pytest.raises(LakeError, match="table turns cannot be read"):
         Lake.open(root).snapshot()
+
+
+DAMAGE: dict[str, Callable[[Path], object]] = {
+    "gone": Path.unlink,
+    "cut off": lambda file: os.truncate(file, 300),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
+def test_a_question_that_needs_a_damaged_file_says_so(root: str, damage: Callable[[Path], object]) -> None:
+    """Not that the statement was wrong; and verifying names the file."""
+    Lake.open(root).write([stored(Sketch(turn_id="t"))])
+    (file,) = Path(root, "steps").glob("date=*/*.parquet")
+    damage(file)
+    with pytest.raises(QueryError, match="a file of the lake is gone or damaged: ask again"):
+        Warehouse(root).sql("select * from steps")
+    told = {problem.what for problem in Lake.open(root).verify()}
+    assert told == {"a file of steps cannot be read", "a row of steps is missing"}
+
+
+def by_hand(file: Path, **columns: pl.Expr) -> None:
+    pl.read_parquet(file, hive_partitioning=False).with_columns(**columns).write_parquet(file)
+
+
+EDITS: dict[str, tuple[str, Callable[[Path], object], str]] = {
+    "an outcome": (
+        "turns/date=*/*.parquet",
+        lambda file: by_hand(file, outcome=pl.lit("yielded")),
+        "a turn says something else than its facts",
+    ),
+    "facts": (
+        "turns/date=*/*.parquet",
+        lambda file: by_hand(file, facts=pl.lit("{")),
+        "the facts of a turn cannot be read",
+    ),
+    "a step": (
+        "steps/date=*/*.parquet",
+        lambda file: by_hand(file, input_tokens=pl.lit(1)),
+        "a row of steps is not in the facts of its turn",
+    ),
+    "a cube": (
+        "_cubes/*/date=*/*.parquet",
+        lambda file: pl.read_parquet(file).clear().write_parquet(file),
+        "a cube counts something else than its rows",
+    ),
+    "a cube cut off": ("_cubes/*/date=*/*.parquet", lambda file: os.truncate(file, 9), "a cube cannot be read"),
+    "an index file gone": ("_index/*/*.ids", Path.unlink, "an index file is missing or not whole"),
+    "an index file of others": (
+        "_index/*/*.ids",
+        lambda file: file.write_bytes(b"turnout2" + (1).to_bytes(8, "little") + bytes(8)),
+        "an index file leaves out turns of its group",
+    ),
+}
+
+
+@pytest.mark.parametrize(("files", "edit", "what"), EDITS.values(), ids=EDITS)
+def test_what_was_changed_by_hand_is_found(root: str, files: str, edit: Callable[[Path], object], what: str) -> None:
+    """Each row is made again from its facts, each cube counted again, each index file looked at; whole, nothing is found."""
+    lake = Lake.open(root, cubing=Cubing(rows=1, share=1.0))
+    lake.write([stored(Sketch(turn_id="t"))])
+    assert list(lake.verify()) == []
+    edit(min(Path(root).glob(files)))
+    assert what in {problem.what for problem in Lake.open(root).verify()}

@@ -7,6 +7,9 @@ from turnout.pipeline.errors import TurnoutError
 
 _COLOUR: Final = re.compile(r"\x1b\[[0-9;]*m")
 _STEP: Final = re.compile(r"\s*(?:↳|\n)\s*")
+_FRAME: Final = re.compile(r"(?:\d+: |at \./|at /)")
+"""How a line of a stack trace of the library begins."""
+
 _LENGTH: Final = 300
 
 
@@ -22,5 +25,5 @@ def reason_of(error: BaseException) -> str:
     """The text of an error of a library as part of one sentence: its chain of causes on one line, without colours."""
     plain = _COLOUR.sub("", str(error)).removeprefix("Kernel error -> ").split(". Known schemes")[0]
     causes = [part.strip(" .:") for part in _STEP.split(plain)]
-    said = ": ".join(part for part in causes if part) or type(error).__name__
+    said = ": ".join(part for part in causes if part and not _FRAME.match(part)) or type(error).__name__
     return said if len(said) <= _LENGTH else f"{said[: _LENGTH - 1]}…"

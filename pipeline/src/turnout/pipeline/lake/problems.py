@@ -7,7 +7,7 @@ from typing import Final
 
 _EXAMPLES: Final = 3
 
-REWRITE: Final = "import the same source again, or restore the lake from a copy"
+REWRITE: Final = "restore the lake from a copy, or import its sources into a new one"
 RECLASSIFY: Final = "decide them again with `turnout lake reclassify`"
 
 

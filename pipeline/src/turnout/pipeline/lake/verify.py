@@ -141,7 +141,7 @@ def _compare(row: Mapping[str, Any], made: Row, found: Found) -> None:
     told = {name for name in TABLES["turns"] if row[name] is not None or name not in _NOT_OF_OLD} - _NOT_FROM_FACTS
     wrong = [name for name in TABLES["turns"] if name in told and again[name] != row[name]]
     if wrong:
-        found.note("a turn says something else than its facts", RECLASSIFY, [f"{row['turn_id']}: {', '.join(wrong)}"])
+        found.note("a turn says something else than its facts", REWRITE, [f"{row['turn_id']}: {', '.join(wrong)}"])
 
 
 def _countable(rows: pl.DataFrame) -> Counter[tuple[object, ...]]:

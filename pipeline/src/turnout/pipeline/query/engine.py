@@ -98,7 +98,7 @@ class Engine:
                     self._name_files(cursor, relation, files.get(relation, ()))
                 return pl.DataFrame(_portable(cursor.sql(statement, params=dict(parameters or {}))))
             except duckdb.Error as error:
-                raise QueryError(f"sql: {_first_line(error)}; {_help()}") from error
+                raise QueryError(f"sql: {_first_line(error)}; {_help_with(error)}") from error
 
     def _asked_of(self, statement: str) -> Iterable[str]:
         """What a statement may read: any table, whose views are many, but of the cubes only those that it names."""
@@ -172,6 +172,12 @@ def _quoted(name: str) -> str:
 
 def _help() -> str:
     return "the views are turns, turn_segments, steps, tool_calls and ledger"
+
+
+def _help_with(error: duckdb.Error) -> str:
+    if isinstance(error, duckdb.IOException | duckdb.InvalidInputException) and ".parquet" in str(error):
+        return "a file of the lake is gone or damaged: ask again, and if it stays so `turnout lake verify` says what is missing"
+    return _help()
 
 
 def _first_line(error: Exception) -> str:
