@@ -41,6 +41,22 @@ def test_survival_is_that_of_scipy_and_lifelines(seed: int) -> None:
 
 
 @pytest.mark.parametrize(
+    "turns",
+    [
+        pytest.param(Turns([4, 4, 7], [0, 0, 0]), id="all cut"),
+        pytest.param(Turns([5], [1]), id="one turn that finished"),
+        pytest.param(Turns([5], [0]), id="one turn that was cut"),
+        pytest.param(Turns([3, 3, 3, 3], [1, 0, 2, 0]), id="ends and cuts at one time"),
+    ],
+)
+def test_small_data_are_those_of_lifelines(turns: Turns) -> None:
+    """The oracle takes ends at a time before the cuts at that time too, and a curve without any end stays at one."""
+    got = incidence(turns.counts())
+    fitted = KaplanMeierFitter().fit(turns.times, turns.events > 0)
+    np.testing.assert_allclose(got.survival, np.atleast_1d(fitted.predict(got.times)), atol=1e-9)
+
+
+@pytest.mark.parametrize(
     ("turns", "survival"),
     [
         pytest.param(Turns([4, 4, 7], [0, 0, 0]), [1.0, 1.0], id="all cut"),

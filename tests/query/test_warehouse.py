@@ -198,3 +198,17 @@ def test_a_source_is_as_fresh_as_its_last_change(tmp_path: Path) -> None:
     noon = datetime.fromtimestamp(NOON // SECOND, UTC)
     ended = datetime.fromtimestamp(NOON // SECOND + 2, UTC)
     assert rows == [("one", 2, received, ended), (None, 1, noon, ended)]
+
+
+def test_a_part_of_a_lake_is_whole_turns_spread_over_its_time(tmp_path: Path) -> None:
+    """Files are taken evenly, with the steps and tool calls of their turns; a lake that is small enough is its own part."""
+    lake = Lake.open(str(tmp_path / "lake"))
+    for hour in range(7):
+        lake.write([stored(Sketch(turn_id=f"{hour}-{number}", at=NOON + hour * HOUR)) for number in range(3)])
+    warehouse = Warehouse(lake.root)
+    part = warehouse.part(7)
+    turns = set(part.sql("select turn_id from turns")["turn_id"])
+    assert warehouse.part(21) is warehouse
+    assert turns == {f"{hour}-{number}" for hour in (0, 2, 4) for number in range(3)}
+    assert set(part.sql("select distinct turn_id from steps")["turn_id"]) == turns
+    assert warehouse.sql("select count(*) from turns").item() == 21
