@@ -33,6 +33,7 @@ FLAGS = (
     "--disable-sync",
 )
 TITLES = {"On call": "", "Budget": "budget", "Length": "length", "Refusals": "refusals"}
+ALL_TITLES = {**TITLES, "Tools": "tools", "Compare": "compare", "Cost": "cost"}
 FILTERS = {"window": ["6h"], "agent": ["coder"], "source": ["own"], "outcome": ["budget"]}
 QUERY = "window=6h&agent=coder&source=own&outcome=budget"
 PATIENCE = 30_000
@@ -231,10 +232,11 @@ def test_no_page_scrolls_sideways(
     page = context.new_page()
     page.set_default_timeout(PATIENCE)
     try:
-        for title, path in TITLES.items():
-            page.goto(f"{site}/{path}")
+        for title, path in ALL_TITLES.items():
+            page.goto(f"{site}/{path}?compare=agent")
             drawn(page)
-            expect(page.get_by_test_id("stVegaLiteChart").first).to_be_visible()
+            if title in TITLES:
+                expect(page.get_by_test_id("stVegaLiteChart").first).to_be_visible()
             expect(page.get_by_test_id("stException")).to_have_count(0)
             page.screenshot(path=screenshots / f"{title.lower().replace(' ', '-')}-{width}-{theme}.png")
             main = page.get_by_test_id("stMain")

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from turnout.dashboards import components
 from turnout.dashboards.limits import amount
 from turnout.pipeline.analysis.budget import Limit
 from turnout.pipeline.budgets import budget, continued
@@ -128,3 +129,14 @@ def test_loops_and_risks_are_the_commands(open_page: Open, full_lake: Path, ware
         assert difference(risk.difference) in shown
     for row in loops(warehouse, WEEK, length).iter_rows(named=True):
         assert share(row["abnormal_turns"], row["turns"]) in shown
+
+
+def test_what_takes_a_while_is_asked_for_first(
+    open_page: Open, full_lake: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Over very many turns the page reads every call only when somebody wants it."""
+    monkeypatch.setattr(components, "AT_ONCE", 10)
+    page = open_page(full_lake, "tools", until=UNTIL)
+    assert "Not settled" not in html(page)
+    page.toggle(key="calls").set_value(True).run()
+    assert "Not settled" in html(page)

@@ -23,8 +23,8 @@ NO_LOOPS: Final = (
 SHOWN: Final = 30
 """So many tools are drawn, the worst first."""
 
-FEWEST, USUAL, MOST = 2, 3, 20
-"""How many equal calls in a row can be asked for."""
+IN_A_ROW: Final = (2, 3, 20)
+"""How many equal calls in a row can be asked for: at least, usually, at most."""
 
 _SHORTEST: Final = 0.01
 

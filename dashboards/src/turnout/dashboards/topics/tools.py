@@ -18,23 +18,15 @@ if risks:
     st.caption(tooling.RISK)
 else:
     components.nothing("Which tools go with abnormal ends", "No tool was called in this window.")
-calls = data.asked(tool_calls, scope.filters)
-components.listing("How calls end, and how long they take", tooling.CALL_COLUMNS, tooling.call_rows(calls))
 with st.container(key="grid-tools"):
-    components.chart(
-        "Calls that fail, by model", charts.shares(components.by("tool_error", scope, "model"), colour=colour)
-    )
+    for title, dimension in (("Calls that fail, by tool", "tool"), ("Calls that fail, by model", "model")):
+        components.chart(title, charts.shares(components.by("tool_error", scope, dimension), colour=colour))
     components.days("tool_error", scope, colour, "failed calls", "calls")
-longest = st.number_input(
-    "Loops: equal calls in a row",
-    tooling.FEWEST,
-    tooling.MOST,
-    tooling.USUAL,
-    key="loop",
-    bind="query-params",
-    width=260,
-)
-if components.wanted(scope, "loops", "Loops"):
+if components.wanted(scope, "calls", "Durations and loops"):
+    calls = tooling.call_rows(data.asked(tool_calls, scope.filters))
+    components.listing("How calls end, and how long they take", tooling.CALL_COLUMNS, calls)
+    few, usual, many = tooling.IN_A_ROW
+    longest = st.number_input("Equal calls in a row", few, many, usual, key="loop", bind="query-params", width=260)
     looped = tooling.loop_rows(data.asked(loops, scope.filters, length=int(longest)))
     components.listing("Loops", tooling.LOOP_COLUMNS, looped, tooling.LOOPS, empty=tooling.NO_LOOPS)
 components.definitions(("tool_error", "tool_abnormal", "tool_denied", "tool_unsettled"), words.INTERVAL)
