@@ -170,3 +170,30 @@ EMPTY = pl.DataFrame(
 def test_an_empty_frame_is_a_valid_chart(chart: Any) -> None:
     """Nothing to draw is not an error."""
     assert chart().to_dict()["layer"]
+
+
+def test_differences_are_drawn_in_points() -> None:
+    """Parts of one become percentage points; what cannot be compared has no place."""
+    frame = pl.DataFrame(
+        {"label": ["a", "b"], "value": [0.05, None], "low": [0.01, None], "high": [0.09, None], "colour": ["#000"] * 2}
+    )
+    (drawn,) = rows(charts.differences(frame, {}), 1)
+    assert (drawn["label"], drawn["value"], drawn["low"], drawn["high"]) == ("a", 5, 1, 9)
+
+
+def test_past_the_last_candidate_that_is_estimable_the_curve_is_grey() -> None:
+    """As far as the chains reach, and no line is drawn there but theirs."""
+    frame = pl.DataFrame(
+        {
+            "candidate": [1.0, 2.0, 4.0],
+            "finished": [0.5, 0.8, None],
+            "finished_low": [0.4, 0.7, None],
+            "finished_high": [0.6, 0.9, None],
+            "cut": [0.5, 0.1, None],
+        }
+    )
+    chains = pl.DataFrame({"candidate": [1.0, 10.0], "finished": [0.5, 0.95]})
+    chart = charts.budget_curve(frame, title="steps", limits=[2.0], chains=chains)
+    assert rows(chart) == [{"candidate": 2.0, "end": pytest.approx(10.3)}]
+    assert {row["candidate"] for row in rows(chart, 2)} == {1.0, 2.0}
+    assert charts.budget_curve(frame.head(2), title="steps").to_dict()["layer"][0]["mark"]["type"] == "area"
