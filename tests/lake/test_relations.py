@@ -76,7 +76,7 @@ FAMILY = [
 ]
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(order=st.permutations(range(len(FAMILY))))
 def test_the_order_in_which_a_family_comes_does_not_count(
     tmp_path_factory: pytest.TempPathFactory, rows: Rows, order: list[int]

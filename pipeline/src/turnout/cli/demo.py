@@ -74,7 +74,7 @@ def _lake(kept: Path | None) -> Generator[Path]:
     if kept is not None:
         if kept.exists() and (not kept.is_dir() or any(kept.iterdir())):
             raise TurnoutError(
-                f"demo: the lake must be new, got {kept} with something in it, expected an empty or absent folder; name another"
+                f"demo: the lake must be new, got {kept} with files in it, expected an empty or absent folder; name another"
             )
         yield kept
         return

@@ -6,7 +6,8 @@ how a turn ended is never decided here.
 
 from turnout.pipeline.lake.errors import LakeError
 from turnout.pipeline.lake.files import DataFile, Snapshot
-from turnout.pipeline.lake.lake import Entry, Lake
+from turnout.pipeline.lake.lake import Lake
+from turnout.pipeline.lake.ledger import Entry
 from turnout.pipeline.positions import Position, Written
 
 __all__ = ["DataFile", "Entry", "Lake", "LakeError", "Position", "Snapshot", "Written"]

@@ -1,18 +1,14 @@
 """The lake as its users see it: open, write, look up, take a snapshot."""
 
-import json
 import random
 import subprocess
 import sys
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from functools import partial
 from typing import Final, TypeVar
 
-import polars as pl
 import structlog
 
 from turnout.outcomes.facts import Instant, TurnFacts
@@ -26,6 +22,7 @@ from turnout.pipeline.lake.errors import ConflictError, LakeError
 from turnout.pipeline.lake.files import DataFile, Snapshot
 from turnout.pipeline.lake.index import IdIndex
 from turnout.pipeline.lake.lateness import Lateness, Merges
+from turnout.pipeline.lake.ledger import Entry, ledger_rows
 from turnout.pipeline.lake.object_store import store_at
 from turnout.pipeline.lake.parquet import Namer
 from turnout.pipeline.lake.problems import Problem
@@ -39,7 +36,6 @@ from turnout.pipeline.lake.verify import verify
 from turnout.pipeline.lake.writing import Reached, Writer
 from turnout.pipeline.positions import Position, Written
 from turnout.pipeline.rows import ClassifiedTurn
-from turnout.pipeline.schema import LEDGER
 
 Clock = Callable[[], Instant]
 
@@ -52,16 +48,6 @@ _LATENESS: Final = Lateness()
 _HOUSEKEEPING: Final = "turnout.pipeline.lake.housekeeping"
 _log: structlog.stdlib.BoundLogger = structlog.get_logger("turnout.lake")
 _T = TypeVar("_T")
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One line of the ledger: what the product itself did or saw."""
-
-    kind: str
-    key: str
-    value: Mapping[str, object] = field(default_factory=dict[str, object])
-    position: int | None = None
 
 
 class Lake:
@@ -198,9 +184,7 @@ class Lake:
         Raises:
             LakeError: when the lake cannot be written.
         """
-        now = datetime.fromtimestamp(self._clock() / 1_000_000_000, UTC)
-        rows = [(e.kind, e.key, json.dumps(e.value, sort_keys=True), now, e.position) for e in entries]
-        frame = pl.DataFrame(rows, schema=dict(LEDGER), orient="row")
+        frame = ledger_rows(entries, self._clock())
         with self._store.lock():
             append(self._store, Table.make("ledger", self._store), frame, self._namer)
 
