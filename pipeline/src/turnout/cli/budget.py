@@ -59,8 +59,18 @@ def command(lake: str, limit: str, candidates: tuple[float, ...], filters: "Filt
     """Say what another limit would have done: who would finish, be cut, what it would cost.
 
     A turn that the limit cut is censored where it stood; the other ends compete (Aalen-Johansen). All figures are estimates under
-    independent censoring. Attended and unattended turns are best looked at apart: --attended, --unattended.
-    """
+    independent censoring. Attended and unattended turns are best looked at apart: --attended, --unattended. Of very many turns a part is
+    looked at for what is spent on the way to any limit but steps.
+
+    \b
+    steps               model calls with a finish reason, attempts taken together
+    tool_calls          tool calls of a turn
+    step_output_tokens  output tokens of any one model call; what a turn needs is the
+                        largest of its calls, and one cut off by its cap needs more
+    total_tokens        input and output tokens of all model calls of a turn
+    seconds             from the start of a turn to its end
+    cost_usd            dollars that a turn cost
+    """  # noqa: D301 - the mark by which click keeps lines as they are
     from turnout.cli.output import write
     from turnout.pipeline.analysis.budget import Limit
     from turnout.pipeline.budgets import budget, continued, frame
