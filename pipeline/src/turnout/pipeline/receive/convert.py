@@ -31,7 +31,7 @@ __all__ = ["READ_BYTES", "Cadence", "Converter"]
 READ_BYTES = 4 * 1024 * 1024
 """How much of the journal is taken in one go."""
 
-_MOST_UNWRITTEN = 40_000
+_MOST_UNWRITTEN = 30_000
 """Records that are read while a write is under way: what they become is held until the next."""
 
 
