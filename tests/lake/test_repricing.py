@@ -113,3 +113,26 @@ def test_a_second_time_changes_nothing(lake: Lake) -> None:
 def test_an_empty_lake_has_nothing_to_ask_for(root: str) -> None:
     """And says so without an error."""
     assert Lake.open(root, clock=lambda: NOON).reprice() == Repriced()
+
+
+def test_a_call_that_counts_in_another_turn_stays_without_a_price(root: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A transcript that tells again of a call of an earlier one pays for its own calls alone."""
+    first, fork = (replace(turn(name, "gpt-4o"), trace_id=None) for name in ("first", "fork"))
+    told = [replace(step, message_id=f"m{step.index}") for step in first.steps]
+    own = [told[0], replace(fork.steps[1], message_id="mine")]
+    turns = (replace(first, steps=tuple(told)), replace(fork, steps=tuple(own), started_at=NOON + 9 * SECOND))
+    lake = Lake.open(root, clock=lambda: NOON)
+
+    def a_dollar(usage: Usage | None, *_: object) -> Cost:
+        return UNPRICED if usage is None else Cost(1.0, CostSource.PRICED)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(costs, "PRICE_LIST", OLD_LIST)
+        patched.setattr(costs, "price_call", a_dollar)
+        lake.write([classified(one, NOON + SECOND) for one in turns])
+    whole = today("gpt-4o")
+    assert whole is not None
+    assert lake.reprice().changed == 2
+    found = Warehouse(root).sql("select turn_id, cost_usd from turn_segments order by turn_id").rows()
+    assert found == [("first", pytest.approx(whole)), ("fork", pytest.approx(whole / 2))]
+    assert list(lake.verify()) == []

@@ -7,13 +7,16 @@ from typing import Any, Final
 
 import polars as pl
 
+from turnout.outcomes.verdict import Flag
 from turnout.pipeline.analysis.price import PRICE_LIST, CostSource
 from turnout.pipeline.codec import decode_turn
+from turnout.pipeline.lake.calls import counted_once
 from turnout.pipeline.lake.compaction import places_of
 from turnout.pipeline.lake.files import DataFile, at_places, micros
 from turnout.pipeline.lake.pouring import Change
 from turnout.pipeline.lake.tables import Tables
 from turnout.pipeline.lake.upsert import Place
+from turnout.pipeline.lake.verify import counted_elsewhere
 from turnout.pipeline.rows import ClassifiedTurn, Row, classified, step_rows, turn_row
 
 _OF_TURNS: Final = ("turn_id",)
@@ -51,7 +54,8 @@ def reprice(tables: Tables, place: Place) -> Repriced:
     if file is None:
         return Repriced()
     asked = _asked(tables, file)
-    turns = {row["turn_id"]: _again(row) for row in asked.iter_rows(named=True)}
+    steps_of = _steps(tables, place, asked)
+    turns = {row["turn_id"]: _again(row, steps_of) for row in asked.iter_rows(named=True)}
     made = {turn_id: turn_row(turn) for turn_id, turn in turns.items()}
     before = {row["turn_id"]: tuple(row[name] for name in _COSTS) for row in asked.iter_rows(named=True)}
     changed = [turn_id for turn_id, row in made.items() if tuple(row[name] for name in _COSTS) != before[turn_id]]
@@ -67,11 +71,24 @@ def _asked(tables: Tables, file: DataFile) -> pl.DataFrame:
     another = (pl.col("cost_source") != _REPORTED) & (pl.col("price_list") != PRICE_LIST)
     unpriced = pl.col("cost_source").is_null() & pl.col("input_tokens").is_not_null()
     rows = pl.scan_parquet(tables.store.local("turns", file.path), hive_partitioning=False, glob=False)
-    return rows.filter(another | unpriced).select("turn_id", "facts", "received_at", *_COSTS).collect()
+    return rows.filter(another | unpriced).select("turn_id", "facts", "received_at", "flags", *_COSTS).collect()
 
 
-def _again(row: Mapping[str, Any]) -> ClassifiedTurn:
-    return classified(decode_turn(row["facts"].encode()).turn, micros(row["received_at"]) * 1000)
+def _steps(tables: Tables, place: Place, asked: pl.DataFrame) -> pl.DataFrame:
+    """The stored calls of the turns that leave out some, which say which."""
+    doubled = asked.filter(pl.col("flags").list.contains(str(Flag.DUPLICATE_CALL)))["turn_id"].to_list()
+    files = at_places(tables["steps"].files(), tables.turns.files(), {place}) if doubled else ()
+    columns = ("turn_id", "step", "position", "input_tokens", "output_tokens", "cost_usd")
+    paths = [tables.store.local("steps", file.path) for file in files]
+    rows = [pl.scan_parquet(path, hive_partitioning=False, glob=False).select(columns) for path in paths]
+    held = pl.concat(rows).collect() if rows else pl.DataFrame(schema=dict.fromkeys(columns, pl.Null))
+    return held.filter(pl.col("turn_id").is_in(doubled)) if rows else held
+
+
+def _again(row: Mapping[str, Any], steps: pl.DataFrame) -> ClassifiedTurn:
+    """The turn made again from its facts, without the calls that count in another one."""
+    whole = classified(decode_turn(row["facts"].encode()).turn, micros(row["received_at"]) * 1000)
+    return counted_once(whole, counted_elsewhere(row, whole.facts, steps))
 
 
 def _exchange(tables: Tables, place: Place, rows: Mapping[str, Collection[Row]]) -> None:

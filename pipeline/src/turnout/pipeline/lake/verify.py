@@ -95,7 +95,7 @@ def _check_group(
         except (ValueError, TurnoutError) as error:
             found.note("the facts of a turn cannot be read", REWRITE, [f"{row['turn_id']}: {reason_of(error)}"])
             continue
-        elsewhere = _counted_elsewhere(row, whole.facts, held["steps"])
+        elsewhere = counted_elsewhere(row, whole.facts, held["steps"])
         turn = counted_once(whole, elsewhere)
         calls = calls_of(whole.facts) - elsewhere
         found.note("a model call counts in two turns", REWRITE, (f"{row['turn_id']}: {one}" for one in calls & counted))
@@ -117,7 +117,7 @@ def _made_again(row: Mapping[str, Any]) -> ClassifiedTurn:
     return classified(decode_turn(row["facts"].encode()).turn, micros(row["received_at"]) * 1000)
 
 
-def _counted_elsewhere(row: Mapping[str, Any], facts: TurnFacts, steps: pl.DataFrame) -> frozenset[str]:
+def counted_elsewhere(row: Mapping[str, Any], facts: TurnFacts, steps: pl.DataFrame) -> frozenset[str]:
     """The calls of a turn that count in another one: its row says that there are some, and the rows of its steps which."""
     if Flag.DUPLICATE_CALL not in row["flags"]:
         return frozenset()
