@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed-dev
 RUN_STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo up test check format docs bench browser pin clean
+.PHONY: help install demo up test test-oldest fuzz check format docs bench bench-peers browser pin clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -33,6 +33,12 @@ up: $(RUN_STAMP) ## Run the receiver and the dashboards over ./turnout-lake
 test: $(STAMP) ## Run the tests
 	@$(BIN)/pytest
 
+test-oldest: ## Run the recorder's tests against the oldest opentelemetry that is supported
+	@PYTHON=$(PYTHON) .ci/test-oldest
+
+fuzz: $(STAMP) ## Fuzz what the receiver reads (needs: pip install atheris; FUZZ_SECONDS=60)
+	@$(BIN)/python tests/fuzz/fuzz_bodies.py -max_total_time=$(or $(FUZZ_SECONDS),60)
+
 check: $(STAMP) ## Format, lint, types, import layers
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
@@ -50,6 +56,9 @@ docs: $(STAMP) ## Write docs/cli.md from the help of the commands
 bench: $(STAMP) ## Measure; one JSON line a figure (ONLY=name for one)
 	@$(BIN)/python tests/benchmarks/bench.py $(if $(ONLY),--only $(ONLY))
 
+bench-peers: $(STAMP) ## Install Phoenix and MLflow below build/peers, to be measured beside
+	@$(BIN)/python tests/benchmarks/peers.py
+
 browser: ## Install the browser that the page tests drive (Debian)
 	@command -v chromium >/dev/null || (apt-get update -qq && apt-get install -y -qq chromium >/dev/null)
 
@@ -57,4 +66,4 @@ pin: $(STAMP) ## Write constraints.txt from what is installed
 	@$(BIN)/python -m pip freeze --disable-pip-version-check --exclude-editable | grep -v '@' > constraints.txt
 
 clean: ## Remove what was made here
-	@rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache dist build
+	@rm -rf $(VENV) .venv-otel139 .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache dist build

@@ -1,5 +1,6 @@
 """What the README shows works as it stands."""
 
+import inspect
 import re
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,7 +18,7 @@ README = (ROOT / "README.md").read_text()
 
 def test_the_example_records_a_finished_turn() -> None:
     """The loop of the README, with a sink that keeps what it is given, is a completed turn of one step."""
-    (code,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    (code,) = (block for block in re.findall(r"```python\n(.*?)```", README, re.DOTALL) if "recorder.turn" in block)
     body = code.split("\n\n", 2)[2]
     sink = MemorySink()
     names = {
@@ -29,6 +30,19 @@ def test_the_example_records_a_finished_turn() -> None:
     exec(compile(f"{imports}\n{body}", "README.md", "exec"), names)
     (verdict,) = sink.verdicts
     assert (verdict.outcome, verdict.steps, verdict.tool_calls) == (Outcome.COMPLETED, 1, 1)
+
+
+def test_the_one_line_listens_to_every_installed_framework() -> None:
+    """The line of the README names something that can be imported and called as shown."""
+    (code,) = (block for block in re.findall(r"```python\n(.*?)```", README, re.DOTALL) if "instrument()" in block)
+    called: list[tuple[()]] = []
+    statement = code.split("\n\n", 1)[1]
+    names = {"instrument": lambda: called.append(())}
+    exec(compile(statement, "README.md", "exec"), names)
+    imported: dict[str, object] = {}
+    exec(compile(code.split("\n\n", 1)[0], "README.md", "exec"), imported)
+    inspect.signature(imported["instrument"]).bind()  # type: ignore[arg-type]
+    assert called == [()]
 
 
 def test_commands_of_the_readme_exist() -> None:
