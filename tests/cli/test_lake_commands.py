@@ -164,12 +164,20 @@ def test_one_turn_as_json_holds_facts_verdict_and_words(root: str) -> None:
 
 
 def test_metrics_are_listed_with_their_definitions(root: str) -> None:
-    """Every one, with what it can be grouped by."""
+    """Every one with what it can be grouped by, then the tables, which cannot be."""
+    from turnout.pipeline.findings import FINDINGS
     from turnout.pipeline.query import METRICS
 
     listed = rows(call("metrics", "--lake", root))
-    assert [row["name"] for row in listed] == [metric.name for metric in METRICS]
-    assert all(row["definition"] and row["by"] for row in listed)
+    assert [row["name"] for row in listed] == [entry.name for entry in (*METRICS, *FINDINGS)]
+    assert all(row["definition"] for row in listed)
+    assert [row["name"] for row in listed if not row["by"]] == [table.name for table in FINDINGS]
+
+
+def test_a_table_is_not_grouped(root: str) -> None:
+    """It has columns of its own: asking for groups is a usage error."""
+    result = call("metrics", "loops", "--by", "model", "--lake", root)
+    assert (result.exit_code, "neither --by nor --sql" in result.stderr) == (2, True)
 
 
 def test_a_metric_is_computed_by_dimensions_and_filters(root: str) -> None:
