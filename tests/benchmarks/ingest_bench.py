@@ -76,8 +76,8 @@ class Receiver:
         return total
 
     def memory(self) -> float:
-        """The resident size of its processes together, in MiB."""
-        return sum(_status(process, "VmRSS:") for process in _family(self.process.pid)) / 1024
+        """The resident size of its processes together, in MiB; a page that several share counts once."""
+        return sum(_shared_out(process) for process in _family(self.process.pid)) / 1024
 
     def busy(self) -> float:
         """Processor seconds of its processes since they started."""
@@ -113,9 +113,9 @@ def _family(process: int) -> Iterator[int]:
             yield from _family(int(child))
 
 
-def _status(process: int, key: str) -> int:
-    line = next(line for line in Path(f"/proc/{process}/status").read_text().splitlines() if line.startswith(key))
-    return int(line.split()[1])
+def _shared_out(process: int) -> int:
+    rollup = Path(f"/proc/{process}/smaps_rollup").read_text()
+    return next(int(line.split()[1]) for line in rollup.splitlines() if line.startswith("Pss:"))
 
 
 def _times(process: int) -> list[int]:

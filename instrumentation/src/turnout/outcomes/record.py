@@ -41,11 +41,12 @@ def _record(value: Any) -> dict[str, object]:
     found: dict[str, object] = {}
     values_of, keys = _KEYS.get(type(value)) or _keys(type(value))
     for (spelled, is_instant), part in zip(keys, values_of(value), strict=True):
-        if part or (part is not None and part != ()):
-            if is_instant:
-                found[spelled] = format_instant(part)
-            else:
-                found[spelled] = part if type(part) in _PLAIN else _plain(part)
+        if part is None or (not part and part == ()):
+            continue
+        if is_instant:
+            found[spelled] = format_instant(part)
+        else:
+            found[spelled] = part if type(part) in _PLAIN else _plain(part)
     return found
 
 

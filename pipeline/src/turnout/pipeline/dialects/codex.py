@@ -20,6 +20,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from turnout.outcomes.facts import Claim, Instant, Layer, Step, StepError, ToolCall, ToolStatus
 from turnout.pipeline.dialects import errors, values
@@ -70,10 +71,14 @@ _DENIALS = frozenset({"denied", "abort", "rejected"})
 
 def speaks(record: Span | LogRecord) -> bool:
     """Whether a record is Codex's: by its service, its scope, or the name of its event."""
-    if record.scope.name.startswith(_SCOPES) or record.name.startswith("codex."):
-        return True
     service = record.resource.attributes.get("service.name")
-    return isinstance(service, str) and service.startswith(_SERVICES)
+    return _sends(record.scope.name, service if isinstance(service, str) else "") or record.name.startswith("codex.")
+
+
+@lru_cache(maxsize=4096)
+def _sends(scope: str, service: str) -> bool:
+    """Every record is asked, several times, and few scopes and services send them."""
+    return scope.startswith(_SCOPES) or service.startswith(_SERVICES)
 
 
 def is_relevant(record: Span | LogRecord) -> bool:
