@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from turnout.pipeline.grouping import Group
+from turnout.pipeline.grouping import Group, Told
 from turnout.pipeline.receive.state import STATE_FILE, State, StateError, read_state, write_state
 from turnout.pipeline.telemetry import LogRecord, Record, Resource, Scope, Span, SpanEvent, SpanStatus
 
@@ -37,7 +37,8 @@ logs = st.builds(
 
 
 def group(number: int, records: list[Record]) -> Group:
-    made = Group(number, 1, 2, keys={f"key-{number}"}, emitted={"turn": "digest"}, unrecognised={"scope": 3}, due=9)
+    emitted = {"turn": Told(digest="digest")}
+    made = Group(number, 1, 2, keys={f"key-{number}"}, emitted=emitted, unrecognised={"scope": 3}, due=9)
     for record in records:
         made.add(record)
     return made
@@ -49,7 +50,6 @@ def content(state: State) -> list[object]:
         "first_at",
         "last_at",
         "keys",
-        "emitted",
         "unrecognised",
         "fresh_at",
         "looked_at",
@@ -58,7 +58,11 @@ def content(state: State) -> list[object]:
     )
     return [
         state.position,
-        *({name: getattr(one, name) for name in names} | {"records": list(one.records)} for one in state.groups),
+        *(
+            {name: getattr(one, name) for name in names}
+            | {"records": list(one.records), "emitted": {name: told.digest for name, told in one.emitted.items()}}
+            for one in state.groups
+        ),
     ]
 
 

@@ -21,6 +21,7 @@ from turnout.pipeline.receive.cadence import Cadence
 from turnout.pipeline.receive.convert import Converter
 from turnout.pipeline.receive.counters import Counters
 from turnout.pipeline.receive.journal import Journal
+from turnout.pipeline.receive.judging import JudgingLake
 from turnout.pipeline.receive.state import read_state
 from turnout.pipeline.telemetry import Span
 
@@ -58,7 +59,7 @@ class Site:
         self.converter = Converter(
             journal=self.journal,
             journal_id="j",
-            lake=lake,
+            lake=JudgingLake(lake),
             counters=Counters(clock=lambda: self.now),
             clock=lambda: self.now,
             pace=PACE,

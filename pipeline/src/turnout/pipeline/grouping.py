@@ -3,17 +3,57 @@
 A group keeps each distinct record once, however often and in whatever order it came.
 """
 
+import hashlib
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from turnout.outcomes.facts import Instant
+from turnout.pipeline.codec import encode_turn, unpack_turn
+from turnout.pipeline.rows import digest_of
 from turnout.pipeline.telemetry import Record, Span
 
 Process: TypeAlias = tuple[str, int]
 """Host name and process id of a sender, where its resource names both."""
 
 _HOST, _PID = "host.name", "process.pid"
+
+
+class Told:
+    """What was given last for one turn.
+
+    A lake knows it by the digest of its JSON, which costs as much to make as all reading of the turn, and is asked for only where more evidence
+    comes or a turn is withdrawn. So it is worked out when it is asked for, from the packed facts; these are let go once the lake has said it.
+    """
+
+    __slots__ = ("_digest", "_mark", "_packed")
+
+    def __init__(self, packed: bytes = b"", digest: str = "") -> None:
+        """Give the packed facts, or the digest where it is known."""
+        self._packed = packed
+        self._digest = digest
+        self._mark = _mark(packed) if packed else b""
+
+    @property
+    def digest(self) -> str:
+        """The digest of the facts as they are stored."""
+        if not self._digest:
+            self.learn(digest_of(encode_turn(unpack_turn(self._packed))))
+        return self._digest
+
+    def learn(self, digest: str) -> None:
+        """Take over the digest from whoever worked it out."""
+        self._digest, self._packed = digest, b""
+
+    def is_same(self, other: "Told") -> bool:
+        """Whether both are the same facts."""
+        if self._mark and other._mark:  # noqa: SLF001 - of its own kind
+            return self._mark == other._mark  # noqa: SLF001 - of its own kind
+        return self.digest == other.digest
+
+
+def _mark(packed: bytes) -> bytes:
+    return hashlib.blake2b(packed, digest_size=16).digest()
 
 
 @dataclass(slots=True, eq=False)
@@ -24,8 +64,8 @@ class Group:
     first_at: Instant
     last_at: Instant
     keys: set[str] = field(default_factory=set[str])
-    emitted: dict[str, str] = field(default_factory=dict[str, str])
-    """The digest of what was last given for each turn id."""
+    emitted: dict[str, Told] = field(default_factory=dict[str, Told])
+    """What was last given for each turn id."""
     unrecognised: dict[str, int] = field(default_factory=dict[str, int])
     """Records in no dialect, by scope, as they have been reported."""
     fresh_at: Instant | None = None

@@ -61,8 +61,18 @@ class ClassifiedTurn:
 
 def classified(facts: TurnFacts, received_at: Instant) -> ClassifiedTurn:
     """Strip every free text, bring the evidence into canonical form and decide the outcome."""
-    settled = settle(without_text(facts))
+    settled = canonical(facts)
     return ClassifiedTurn(settled, classify(settled), received_at)
+
+
+def canonical(facts: TurnFacts) -> TurnFacts:
+    """The evidence as it is stored and judged: without free text, in the one form that it has in whatever order it came."""
+    return settle(without_text(facts))
+
+
+def judged(settled: TurnFacts, received_at: Instant) -> ClassifiedTurn:
+    """Decide the outcome of evidence in canonical form, and work out its JSON, which a write needs in any case."""
+    return ClassifiedTurn(settled, classify(settled), received_at, encode_turn(settled))
 
 
 def facts_json(turn: ClassifiedTurn) -> bytes:

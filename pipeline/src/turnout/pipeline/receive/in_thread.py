@@ -10,6 +10,7 @@ from turnout.pipeline.errors import TurnoutError
 from turnout.pipeline.lake import Lake
 from turnout.pipeline.receive.conversion import Work
 from turnout.pipeline.receive.convert import Converter
+from turnout.pipeline.receive.judging import JudgingLake
 from turnout.pipeline.receive.state import read_state
 
 _log: structlog.stdlib.BoundLogger = structlog.get_logger("turnout.receive")
@@ -28,7 +29,7 @@ class InThread:
         self._converter = Converter(
             journal=work.journal,
             journal_id=work.journal_id,
-            lake=lake,
+            lake=JudgingLake(lake),
             counters=work.counters,
             clock=work.clock,
             pace=work.pace,

@@ -7,9 +7,9 @@ from socket import socket
 from turnout.pipeline.errors import TurnoutError
 from turnout.pipeline.lake import Lake
 from turnout.pipeline.receive.below import end_with_parent, ignore_signals
+from turnout.pipeline.receive.judging import Judged
 from turnout.pipeline.receive.lakes import Ask, Reply
 from turnout.pipeline.receive.link import Closed, Link
-from turnout.pipeline.rows import ClassifiedTurn
 
 
 def main() -> None:
@@ -18,7 +18,7 @@ def main() -> None:
     end_with_parent()
     link = Link(socket(fileno=int(sys.argv[1])))
     opened: list[Lake] = []
-    gathered: list[ClassifiedTurn] = []
+    gathered = [Judged()]
 
     def lake() -> Lake:
         # At the first question: what is wrong with its name is then an answer.
@@ -35,14 +35,14 @@ def main() -> None:
             held.close()
 
 
-def _answered(lake: Callable[[], Lake], ask: Ask, gathered: list[ClassifiedTurn]) -> Reply:
+def _answered(lake: Callable[[], Lake], ask: Ask, gathered: list[Judged]) -> Reply:
     try:
         return _done(lake(), ask, gathered)
     except (TurnoutError, OSError) as error:
         return Reply(error=str(error))
 
 
-def _done(lake: Lake, ask: Ask, gathered: list[ClassifiedTurn]) -> Reply:
+def _done(lake: Lake, ask: Ask, gathered: list[Judged]) -> Reply:
     if ask.prepare:
         lake.prepare()
         return Reply()
@@ -50,15 +50,15 @@ def _done(lake: Lake, ask: Ask, gathered: list[ClassifiedTurn]) -> Reply:
         return Reply(position=lake.position(ask.position_of))
     if ask.facts_of is not None:
         return Reply(facts=lake.facts(ask.facts_of))
-    gathered += [ClassifiedTurn(turn.facts, turn.verdict, turn.received_at, turn.encoded) for turn in ask.turns]
+    gathered[-1].add(ask.turns)
     if ask.more:
         return Reply()
-    turns = [*gathered]
-    gathered.clear()
+    judged = gathered.pop()
+    gathered.append(Judged())
     written = lake.write(
-        turns, position=ask.position, supersedes=ask.supersedes, withdrawn=ask.withdrawn, patient=ask.patient
+        judged.turns, position=ask.position, supersedes=ask.supersedes, withdrawn=ask.withdrawn, patient=ask.patient
     )
-    return Reply(written=written)
+    return Reply(taken=judged.taken(written))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """What a converter asks of a lake, and a lake that another process holds.
 
-Making rows and files of turns takes a third of the time of all that is done to them: in a process of its own it goes on while more is assembled.
+Judging turns and making rows and files of them takes half of the time of all that is done to them: in a process of its own it goes on while
+more is assembled. What the converter wants to know of it comes with the answer.
 """
 
 import os
@@ -13,16 +14,33 @@ from typing import Final, Protocol
 import msgspec
 
 from turnout.outcomes.facts import Instant, TurnFacts
-from turnout.outcomes.verdict import Verdict
 from turnout.pipeline.errors import TurnoutError
 from turnout.pipeline.positions import Position, Written
 from turnout.pipeline.receive.below import ALLOCATORS
 from turnout.pipeline.receive.link import Closed, Link
-from turnout.pipeline.rows import ClassifiedTurn
 
 _MODULE: Final = "turnout.pipeline.receive.lake_process"
 _CHUNK: Final = 500
 _ENDING_SECONDS: Final = 10.0
+
+
+class Shipped(msgspec.Struct, frozen=True, array_like=True):
+    """A turn on its way to be judged and stored: packed facts in canonical form."""
+
+    packed: bytes
+    received_at: Instant
+
+
+class Taken(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a write did, and what was found out of each of its turns."""
+
+    written: Written
+    digests: dict[str, str] = {}
+    """By turn id, the digest of the facts that were given."""
+    unknown: dict[str, str] = {}
+    """By turn id, the finish reason that no table lists and that gave it its outcome."""
+    failed: int = 0
+    """How many could not be judged; they are passed over."""
 
 
 class WritableLake(Protocol):
@@ -42,28 +60,19 @@ class WritableLake(Protocol):
 
     def write(
         self,
-        turns: Sequence[ClassifiedTurn],
+        turns: Sequence[Shipped],
         *,
         position: Position | None = None,
         supersedes: Mapping[str, str] | None = None,
         withdrawn: Mapping[str, str] | None = None,
         patient: bool = False,
-    ) -> Written:
-        """Store turns by turn id; with ``patient`` the answer may leave some to be given again later."""
+    ) -> Taken:
+        """Judge turns and store them by turn id; with ``patient`` the answer may leave some to be given again later."""
         ...
 
 
 class LakeProcessError(TurnoutError):
     """The lake could not do what it was asked, or the process that holds it is gone."""
-
-
-class Shipped(msgspec.Struct, frozen=True, array_like=True):
-    """A turn between two processes."""
-
-    facts: TurnFacts
-    verdict: Verdict
-    received_at: Instant
-    encoded: bytes
 
 
 class Ask(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -86,7 +95,7 @@ class Reply(msgspec.Struct, frozen=True, omit_defaults=True):
     error: str = ""
     position: int | None = None
     facts: dict[str, TurnFacts] = {}
-    written: Written | None = None
+    taken: Taken | None = None
 
 
 class RemoteLake:
@@ -114,20 +123,20 @@ class RemoteLake:
 
     def write(
         self,
-        turns: Sequence[ClassifiedTurn],
+        turns: Sequence[Shipped],
         *,
         position: Position | None = None,
         supersedes: Mapping[str, str] | None = None,
         withdrawn: Mapping[str, str] | None = None,
         patient: bool = False,
-    ) -> Written:
-        """Store turns by turn id; with ``patient`` the answer may leave some to be given again later."""
+    ) -> Taken:
+        """Judge turns and store them by turn id; with ``patient`` the answer may leave some to be given again later."""
         for start in range(0, len(turns), _CHUNK):
-            self._do(Ask(turns=tuple(map(_shipped, turns[start : start + _CHUNK])), more=True))
+            self._do(Ask(turns=tuple(turns[start : start + _CHUNK]), more=True))
         ask = Ask(
             position=position, supersedes=dict(supersedes or {}), withdrawn=dict(withdrawn or {}), patient=patient
         )
-        return self._do(ask).written or Written(0, 0, 0)
+        return self._do(ask).taken or Taken(Written(0, 0, 0))
 
     def close(self) -> None:
         """Let the process finish what it is at, and end."""
@@ -167,7 +176,3 @@ class RemoteLake:
                 )
             self._process = process, Link(ours)
         return self._process[1]
-
-
-def _shipped(turn: ClassifiedTurn) -> Shipped:
-    return Shipped(turn.facts, turn.verdict, turn.received_at, turn.encoded)

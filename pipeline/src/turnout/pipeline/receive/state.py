@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from turnout.pipeline.errors import TurnoutError
-from turnout.pipeline.grouping import Group
+from turnout.pipeline.grouping import Group, Told
 from turnout.pipeline.telemetry import LogRecord, Record, Resource, Scope, Span, SpanEvent, SpanStatus, Value
 
 STATE_FILE = "state.msgpack"
@@ -25,7 +25,6 @@ _GROUP_FIELDS = (
     "number",
     "first_at",
     "last_at",
-    "emitted",
     "unrecognised",
     "fresh_at",
     "looked_at",
@@ -119,7 +118,11 @@ def _encoded(position: int, groups: Iterable[Group]) -> bytes:
 
 def _group(group: Group, shared: _Shared) -> dict[str, object]:
     row: dict[str, object] = {name: getattr(group, name) for name in _GROUP_FIELDS}
-    return row | {"keys": sorted(group.keys), "records": [_record(record, shared) for record in group.records]}
+    return row | {
+        "keys": sorted(group.keys),
+        "emitted": {turn_id: told.digest for turn_id, told in group.emitted.items()},
+        "records": [_record(record, shared) for record in group.records],
+    }
 
 
 def _record(record: Record, shared: _Shared) -> dict[str, object]:
@@ -152,7 +155,8 @@ def _decoded(document: Mapping[str, Any]) -> State:
     resources = [Resource(_attributes(attributes)) for attributes in document["resources"]]
     groups: list[Group] = []
     for row in document["groups"]:
-        group = Group(**{name: row[name] for name in _GROUP_FIELDS}, keys=set(row["keys"]))
+        emitted = {turn_id: Told(digest=digest) for turn_id, digest in row["emitted"].items()}
+        group = Group(**{name: row[name] for name in _GROUP_FIELDS}, keys=set(row["keys"]), emitted=emitted)
         for record in row["records"]:
             group.add(_restored(record, scopes, resources))
         groups.append(group)

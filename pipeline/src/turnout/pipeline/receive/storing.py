@@ -11,13 +11,11 @@ from typing import TypeAlias
 import structlog
 
 from turnout.outcomes.facts import Instant
-from turnout.outcomes.verdict import Cause
 from turnout.pipeline.assemble import Given, How
 from turnout.pipeline.errors import TurnoutError
-from turnout.pipeline.positions import Position, Written
+from turnout.pipeline.positions import Position
 from turnout.pipeline.receive.counters import Count, Counters
-from turnout.pipeline.receive.lakes import WritableLake
-from turnout.pipeline.rows import ClassifiedTurn
+from turnout.pipeline.receive.lakes import Shipped, Taken, WritableLake
 
 _log: structlog.stdlib.BoundLogger = structlog.get_logger("turnout.receive")
 
@@ -27,13 +25,13 @@ _CLOSED = {
     How.PRESSED: Count.TURNS_PRESSED,
 }
 
-Later: TypeAlias = Callable[[Callable[[], Written]], "Future[Written]"]
+Later: TypeAlias = Callable[[Callable[[], Taken]], "Future[Taken]"]
 """Does some work, at once or on another thread."""
 
 
-def at_once(work: Callable[[], Written]) -> "Future[Written]":
+def at_once(work: Callable[[], Taken]) -> "Future[Taken]":
     """Do it before anything else."""
-    done: Future[Written] = Future()
+    done: Future[Taken] = Future()
     try:
         done.set_result(work())
     except Exception as error:  # noqa: BLE001 - whoever asks for the result hears of it
@@ -48,7 +46,7 @@ class _Write:
     given: Sequence[Given]
     withdrawn: Mapping[str, str]
     position: int | None
-    written: "Future[Written]"
+    taken: "Future[Taken]"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -84,7 +82,7 @@ class Storing:
         """Add what the assembler gave, and what it took back since."""
         for one in given:
             self._waiting.append(one)
-            self._withdrawn.pop(one.turn.facts.turn_id, None)
+            self._withdrawn.pop(one.turn_id, None)
         self._withdrawn |= withdrawn
 
     def begin(self, position: int, now: Instant, *, patient: bool) -> bool:
@@ -104,21 +102,21 @@ class Storing:
         # Only a write that stands for new positions carries one, and only at the first try: a position is taken once.
         stands_for = position if position > self.position and not self.failing else None
         try:
-            written = self.later(lambda: self._store(given, withdrawn, stands_for, patient=patient))
+            taken = self.later(lambda: self._store(given, withdrawn, stands_for, patient=patient))
         except BaseException:
             self._waiting, self._withdrawn = given, withdrawn
             raise
-        self._write = _Write(given, withdrawn, stands_for, written)
+        self._write = _Write(given, withdrawn, stands_for, taken)
         return True
 
     def end(self, *, wait: bool = False) -> None:
         """See to the write that is under way, if it is over; with ``wait`` until it is."""
         write = self._write
-        if write is None or not (wait or write.written.done()):
+        if write is None or not (wait or write.taken.done()):
             return
         self._write = None
         try:
-            done = write.written.result()
+            taken = write.taken.result()
         except (TurnoutError, OSError) as error:
             self._take_back(write)
             if not self.failing:
@@ -130,24 +128,24 @@ class Storing:
             raise
         else:
             self.failing = ""
-            self._count(write, done)
+            self._count(write, taken)
 
     def _sort_out_left(self, now: Instant, *, patient: bool) -> None:
         """What was left waits on, and with it whatever came for the same turns; until it is time, or one of them is withdrawn."""
-        ids = {one.turn.facts.turn_id for one in self._left}
+        ids = {one.turn_id for one in self._left}
         if not patient or now >= self._left_until or ids & self._withdrawn.keys():
             self._waiting, self._left = [*self._left, *self._waiting], []
         elif ids:
-            self._left += [one for one in self._waiting if one.turn.facts.turn_id in ids]
-            self._waiting = [one for one in self._waiting if one.turn.facts.turn_id not in ids]
+            self._left += [one for one in self._waiting if one.turn_id in ids]
+            self._waiting = [one for one in self._waiting if one.turn_id not in ids]
 
     def _store(
         self, given: Sequence[Given], withdrawn: Mapping[str, str], position: int | None, *, patient: bool
-    ) -> Written:
+    ) -> Taken:
         superseded = _superseded(given)
         self.reached("convert.before_write")
-        written = self.lake.write(
-            [turn for turn in _turns(given) if turn.facts.turn_id not in withdrawn],
+        taken = self.lake.write(
+            [Shipped(one.packed, one.received_at) for one in _newest(given) if one.turn_id not in withdrawn],
             position=None if position is None else Position(self.journal_id, position),
             supersedes=superseded,
             withdrawn={turn_id: superseded.get(turn_id, digest) for turn_id, digest in withdrawn.items()},
@@ -155,45 +153,48 @@ class Storing:
             patient=patient and not withdrawn,
         )
         self.reached("convert.after_write")
-        return written
+        return taken
 
     def _take_back(self, write: _Write) -> None:
         """As if it had never begun; what was given again since is no longer withdrawn."""
-        fresh = {one.turn.facts.turn_id for one in self._waiting}
+        fresh = {one.turn_id for one in self._waiting}
         withdrawn = {turn_id: digest for turn_id, digest in write.withdrawn.items() if turn_id not in fresh}
         self._withdrawn = withdrawn | self._withdrawn
         self._waiting = [*write.given, *self._waiting]
 
-    def _count(self, write: _Write, done: Written) -> None:
+    def _count(self, write: _Write, taken: Taken) -> None:
+        done = taken.written
+        for one in _newest(write.given):
+            if one.turn_id in taken.digests:
+                one.told.learn(taken.digests[one.turn_id])
         self.position = max(self.position, write.position or 0)
         self.counters.add(Count.COMMITS)
         self.counters.add(Count.TURNS_WRITTEN, done.new)
         self.counters.add(Count.TURNS_REPLACED, done.replaced)
+        self.counters.add(Count.DAMAGED, taken.failed, "turn that could not be judged")
         left = set(done.left)
         for one in write.given:
-            if one.turn.facts.turn_id in left:
+            if one.turn_id in left:
                 self._left.append(one)
             else:
-                self._count_turn(one)
+                self._count_turn(one, taken)
         self._left_until = done.until or self._left_until
 
-    def _count_turn(self, given: Given) -> None:
+    def _count_turn(self, given: Given, taken: Taken) -> None:
         if given.how in _CLOSED:
             self.counters.add(_CLOSED[given.how])
-        if given.turn.verdict.cause is Cause.UNKNOWN_FINISH_REASON and given.supersedes is None:
-            steps = given.turn.facts.steps
-            reason = (steps[-1].raw_finish_reason or steps[-1].finish_reason or "") if steps else ""
-            self.counters.add(Count.UNKNOWN_FINISH_REASONS, reason=reason)
+        if given.turn_id in taken.unknown and given.supersedes is None:
+            self.counters.add(Count.UNKNOWN_FINISH_REASONS, reason=taken.unknown[given.turn_id])
 
 
-def _turns(given: Iterable[Given]) -> list[ClassifiedTurn]:
+def _newest(given: Iterable[Given]) -> list[Given]:
     """The newest form of each turn."""
-    return list({one.turn.facts.turn_id: one.turn for one in given}.values())
+    return list({one.turn_id: one for one in given}.values())
 
 
 def _superseded(given: Iterable[Given]) -> dict[str, str]:
     """What the lake holds of each turn: what was given before the oldest of these."""
     found: dict[str, str | None] = {}
     for one in given:
-        found.setdefault(one.turn.facts.turn_id, one.supersedes)
+        found.setdefault(one.turn_id, one.supersedes)
     return {turn_id: digest for turn_id, digest in found.items() if digest is not None}
