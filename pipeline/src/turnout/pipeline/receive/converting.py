@@ -3,7 +3,6 @@
 It holds the journal's lock together with the receiver, and ends at once when that is gone: no two converters are ever at work on one journal.
 """
 
-import gc
 import os
 import sys
 import time
@@ -18,7 +17,7 @@ import msgspec
 import structlog
 
 from turnout.pipeline.errors import TurnoutError
-from turnout.pipeline.receive.below import ABANDONED, end_with_parent, ignore_signals
+from turnout.pipeline.receive.below import ABANDONED, end_with_parent, ignore_signals, seldom_collect
 from turnout.pipeline.receive.convert import Converter
 from turnout.pipeline.receive.counters import Counters
 from turnout.pipeline.receive.lakes import RemoteLake
@@ -31,9 +30,6 @@ _log: structlog.stdlib.BoundLogger = structlog.get_logger("turnout.receive")
 
 IDLE_SECONDS = 0.05
 """How long a converter rests when there is nothing to read."""
-
-GARBAGE = (200_000, 20, 100)
-"""Records come and go by the ten thousand and hold no cycles: looking for cycles among them at the usual pace costs a sixth of all work."""
 
 _FAULT_SECONDS = 1.0
 
@@ -100,8 +96,7 @@ def _run(link: Link, setup: Setup) -> None:
         except (TurnoutError, OSError) as error:
             link.exchange(Report(fault=str(error)))
             return
-        gc.freeze()
-        gc.set_threshold(*GARBAGE)
+        seldom_collect()
         _Loop(link, told, converter, counters).run()
 
 

@@ -6,7 +6,7 @@ from socket import socket
 
 from turnout.pipeline.errors import TurnoutError
 from turnout.pipeline.lake import Lake
-from turnout.pipeline.receive.below import end_with_parent, ignore_signals
+from turnout.pipeline.receive.below import end_with_parent, ignore_signals, seldom_collect
 from turnout.pipeline.receive.judging import Judged
 from turnout.pipeline.receive.lakes import Ask, Reply
 from turnout.pipeline.receive.link import Closed, Link
@@ -16,6 +16,7 @@ def main() -> None:
     """Serve; the arguments are the number of the socket and the root of the lake."""
     ignore_signals()
     end_with_parent()
+    seldom_collect()
     link = Link(socket(fileno=int(sys.argv[1])))
     opened: list[Lake] = []
     gathered = [Judged()]
