@@ -209,20 +209,24 @@ def told(assembler: Assembler, now: Instant) -> Told:
     return found
 
 
+KEPT = Pace(linger=24 * 60 * 60 * SECOND)
+"""Records are kept for as long as anything comes: what was let go cannot be told anew."""
+
+
 def run(parts: Sequence[Sequence[Record]], pauses: Sequence[Instant], crashes: set[int], folder: Path) -> Told:
     """Send the parts with pauses between them, and take up again from disk at some of them."""
-    assembler = Assembler(PACE)
+    assembler = Assembler(KEPT)
     found: list[Given | Mapping[str, str]] = []
     now = T0
     for number, (part, pause) in enumerate(zip(parts, pauses, strict=True)):
         if number in crashes:
             write_state(folder, number, assembler.groups())
-            assembler = Assembler(PACE)
+            assembler = Assembler(KEPT)
             assembler.restore(read_state(folder).groups)
         assembler.accept(part, now)
         now += pause
         found += told(assembler, now)
-    return [*found, *told(assembler, now + PACE.quiet + PACE.patience)]
+    return [*found, *told(assembler, now + KEPT.quiet + KEPT.patience)]
 
 
 EXPECTED = final(run([RECORDS], [0], set(), Path()))
@@ -233,7 +237,7 @@ EXPECTED = final(run([RECORDS], [0], set(), Path()))
 def test_order_doubling_splitting_and_crashes_change_nothing(
     data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """Any permutation with any records doubled, in any requests, over any time, taken up again at any point: the same turns."""
+    """Any permutation with any records doubled, in any requests, over any time that records are kept, taken up again at any point: the same turns."""
     doubled = RECORDS + data.draw(st.lists(st.sampled_from(RECORDS), max_size=10))
     order = data.draw(st.permutations(doubled))
     cuts = sorted(data.draw(st.sets(st.integers(1, len(order) - 1), max_size=6)))
