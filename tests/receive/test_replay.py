@@ -25,7 +25,7 @@ from turnout.pipeline.receive.judging import JudgingLake
 from turnout.pipeline.receive.state import read_state
 from turnout.pipeline.telemetry import Span
 
-PACE = Pace()
+PACE = Pace(linger=2 * 60 * 60 * SECOND)
 SPANS = [*nested(1), *turn(2, 2)]
 POINTS = ("convert.before_write", "convert.after_write", "convert.before_state", "convert.after_state")
 TABLES = ("turn_segments", "steps", "tool_calls")
