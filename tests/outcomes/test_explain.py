@@ -1,5 +1,7 @@
 """Verdicts in words."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 
@@ -42,7 +44,7 @@ def test_a_spent_budget() -> None:
         "Known how: it follows from what was recorded.",
         evidence=(
             "The last step (1) finished with tool_use and called edit_file (ok).",
-            "Of 1 steps, 1 were charged.",
+            "1 step was charged against a budget of 1.",
             "Claimed runtime:end_turn at 2026-01-05T10:00:00Z, which disagrees.",
             "A call reports no token usage.",
         ),
@@ -84,3 +86,40 @@ def test_every_turn_can_be_told(turn: TurnFacts) -> None:
     told = explain(turn, classify(turn))
     lines = (told.headline, told.rule_words, told.person_saw, told.continue_words, *told.evidence)
     assert all(line.endswith(".") and "None" not in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("steps", "calls", "told"),
+    [
+        (
+            3,
+            2,
+            (
+                "3 steps were charged against a budget of 25.",
+                "2 tool calls were made against a budget of 9.",
+            ),
+        ),
+        (
+            1,
+            1,
+            (
+                "1 step was charged against a budget of 25.",
+                "1 tool call was made against a budget of 9.",
+            ),
+        ),
+        (
+            None,
+            0,
+            (
+                "How many steps were charged against a budget of 25 is not known.",
+                "0 tool calls were made against a budget of 9.",
+            ),
+        ),
+    ],
+    ids=["some", "one", "not known"],
+)
+def test_a_budget_is_not_told_as_what_was_done(steps: int | None, calls: int, told: tuple[str, ...]) -> None:
+    """What was charged stands first, and the limit is called a budget."""
+    turn = TurnFacts(turn_id="t", limits=Limits(steps=25, tool_calls=9))
+    verdict = replace(classify(turn), steps_charged=steps, tool_calls=calls)
+    assert tuple(line for line in explain(turn, verdict).evidence if "budget of" in line) == told

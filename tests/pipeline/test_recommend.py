@@ -68,3 +68,27 @@ def test_two_candidates_make_one_recommendation() -> None:
     ends = counted(50, 40, cut=10)
     rows = candidates(ends.counts, progress(10, 0.01), [1, 2], largest_budget=None)
     assert [recommendation(ends, rows[0], rows[1])] == lines(ends, [1, 2])
+
+
+@pytest.mark.parametrize(
+    ("limit", "before", "after", "heading"),
+    [
+        (Limit.STEPS, 30.0, 50.0, "steps 30 → 50"),
+        (Limit.TOOL_CALLS, 8.0, 1200.0, "tool calls 8 → 1,200"),
+        (Limit.STEP_OUTPUT_TOKENS, 4096.0, 8192.0, "output tokens a step 4,096 → 8,192"),
+        (Limit.TOTAL_TOKENS, 20_000.0, 1_250_000.0, "tokens 20,000 → 1,250,000"),
+        (Limit.SECONDS, 0.5, 90.0, "seconds 0.5 → 90"),
+        (Limit.COST_USD, 0.011, 1.2, "cost $0.011 → $1.2"),
+        (Limit.COST_USD, 0.00001234567, 0.1 + 0.2, "cost $0.0000123457 → $0.3"),
+    ],
+    ids=str,
+)
+def test_a_limit_is_named_with_its_amounts_as_people_write_them(
+    limit: Limit, before: float, after: float, heading: str
+) -> None:
+    """Thousands apart, dollars as dollars, no column names and no exponents; the same for the largest observed budget."""
+    times = np.array([before])
+    ends = Ends(limit, EndCounts(times, np.zeros((len(ENDS), 1), dtype=np.int64), np.array([3])), None, 0)
+    rows = candidates(ends.counts, progress(1, 0.01), [before, after], largest_budget=None)
+    largest = heading.removesuffix(f" → {heading.split(' → ')[1]}").split(" ")[-1]
+    assert recommendations(ends, rows) == [f"{heading}: not estimable, the largest observed budget is {largest}"]

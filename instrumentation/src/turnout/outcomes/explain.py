@@ -166,16 +166,22 @@ def _calls(step: Step) -> str:
 
 def _limits(limits: Limits, verdict: Verdict) -> Iterator[str]:
     if limits.steps is not None:
-        charged = "not known" if verdict.steps_charged is None else str(verdict.steps_charged)
-        yield f"Of {limits.steps} steps, {charged} were charged."
+        yield _charged(verdict.steps_charged, limits.steps)
     if limits.tool_calls is not None:
-        yield f"Of {limits.tool_calls} tool calls, {verdict.tool_calls} were made."
+        made = "1 tool call was" if verdict.tool_calls == 1 else f"{verdict.tool_calls} tool calls were"
+        yield f"{made} made against a budget of {limits.tool_calls}."
     if limits.total_tokens is not None:
         yield f"The turn was given {limits.total_tokens:,} tokens."
     if limits.seconds is not None:
         yield f"The turn was given {limits.seconds:g} seconds."
     if limits.cost_usd is not None:
         yield f"The turn was given {limits.cost_usd:g} dollars."
+
+
+def _charged(charged: int | None, budget: int) -> str:
+    if charged is None:
+        return f"How many steps were charged against a budget of {budget} is not known."
+    return f"{'1 step was' if charged == 1 else f'{charged} steps were'} charged against a budget of {budget}."
 
 
 def _stop(stop: StopRecord) -> str:

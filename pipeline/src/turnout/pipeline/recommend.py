@@ -1,15 +1,25 @@
 """One line that a product manager can paste: what a larger budget brings, and what it costs. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from itertools import pairwise
+from typing import Final
 
-from turnout.pipeline.analysis.budget import ENDS, NOT_ESTIMABLE, Candidate, End
+from turnout.pipeline.analysis.budget import ENDS, NOT_ESTIMABLE, Candidate, End, Limit
 from turnout.pipeline.analysis.compare import NOT_DECISIVE
 from turnout.pipeline.analysis.intervals import Difference
 from turnout.pipeline.analysis.survival import gain
 from turnout.pipeline.budgets import Continued, Ends
 
 _FINISHED = ENDS.index(End.FINISHED)
+_NAMES: Final[Mapping[Limit, str]] = {
+    Limit.STEPS: "steps",
+    Limit.TOOL_CALLS: "tool calls",
+    Limit.STEP_OUTPUT_TOKENS: "output tokens a step",
+    Limit.TOTAL_TOKENS: "tokens",
+    Limit.SECONDS: "seconds",
+    Limit.COST_USD: "cost",
+}
 
 
 def recommendation(counted: Ends, before: Candidate, after: Candidate, cut: Continued | None = None) -> str:
@@ -17,9 +27,9 @@ def recommendation(counted: Ends, before: Candidate, after: Candidate, cut: Cont
 
     The gain's interval is at 95 %; where it holds zero the line says that it is not decisive. An estimate under independent censoring.
     """
-    heading = f"{counted.limit} {before.candidate:g} → {after.candidate:g}"
+    heading = f"{_NAMES[counted.limit]} {_amount(counted.limit, before.candidate)} → {_amount(counted.limit, after.candidate)}"
     if not (before.estimable and after.estimable):
-        return f"{heading}: {NOT_ESTIMABLE}, the largest observed budget is {counted.largest:g}"
+        return f"{heading}: {NOT_ESTIMABLE}, the largest observed budget is {_amount(counted.limit, counted.largest)}"
     gained = gain(counted.counts, _FINISHED, before.candidate, after.candidate)
     parts = [_gained(gained), *_cost(before, after, gained)]
     return f"{heading}: {', '.join(parts)}{_continued(cut)}."
@@ -33,6 +43,15 @@ def recommendations(counted: Ends, rows: Sequence[Candidate], cut: Continued | N
         recommendation(counted, before, after, cut if number == last else None)
         for number, (before, after) in enumerate(pairs)
     ]
+
+
+def _amount(limit: Limit, value: float) -> str:
+    """The amount without exponent: whole numbers in full, others to six significant digits."""
+    digits = f"{Decimal(f'{value:.0f}' if value == int(value) else f'{value:.6g}'):f}"
+    whole, _, part = digits.partition(".")
+    part = part.rstrip("0")
+    shown = f"{int(whole):,}.{part}" if part else f"{int(whole):,}"
+    return f"${shown}" if limit is Limit.COST_USD else shown
 
 
 def _gained(gained: Difference) -> str:
