@@ -5,11 +5,11 @@ cause. `without_text` keeps exactly these phrases, so that what is stored holds 
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
 
 from turnout.outcomes.facts import Claim, FinishCheck, Step, TurnFacts
+from turnout.outcomes.quick import replace
 from turnout.outcomes.verdict import BudgetKind, Cause, Outcome
 
 

@@ -6,12 +6,12 @@ counts, and else the row that ended later.
 """
 
 from collections.abc import Hashable
-from dataclasses import replace
 from typing import Any, TypeVar
 
 from turnout.outcomes.facts import Limits, TaskResult, TurnFacts, Usage, YieldRecord
 from turnout.outcomes.merging import greatest, greatest_of_each, settle_steps
 from turnout.outcomes.ordering import claim_order, stop_order, unique
+from turnout.outcomes.quick import replace
 
 _Row = TypeVar("_Row", bound=Hashable)
 _Record = TypeVar("_Record")

@@ -1,6 +1,6 @@
 """What a turn cost: as its source reports it, else by the price list; never a guess for what neither knows. Pure."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from turnout.outcomes.facts import Step, TurnFacts
@@ -27,13 +27,19 @@ class TurnCost:
 NOT_KNOWN = TurnCost(None, None, None)
 
 
-def turn_cost(turn: TurnFacts) -> TurnCost:
+def turn_cost(turn: TurnFacts, of_steps: Sequence[Cost] | None = None) -> TurnCost:
     """The sum over a turn's calls, the source's own figures first; its figure for the whole turn where it does not give one for each call.
 
     A call that used tokens and has no price leaves the whole turn unpriced: a part of a cost, taken for the whole, would make the turn look
     cheap. A call of which no usage is recorded adds nothing; the verdict says that usage is incomplete.
+
+    Args:
+        turn: the turn.
+        of_steps: what each of its calls cost, in order, where that has been worked out already.
     """
-    costs = [step_cost(step) for step in turn.steps if step.usage is not None or step.cost_usd is not None]
+    every = map(step_cost, turn.steps) if of_steps is None else of_steps
+    pairs = zip(turn.steps, every, strict=True)
+    costs = [cost for step, cost in pairs if step.usage is not None or step.cost_usd is not None]
     if costs and all(cost.source is CostSource.REPORTED for cost in costs):
         return TurnCost(_sum(costs), CostSource.REPORTED, None)
     if turn.cost_usd is not None:

@@ -3,7 +3,7 @@
 What a column means is said there, row by row; here it is said once more because a dictionary for each row costs more than all that is in it.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter, itemgetter
 from typing import Any, Final, TypeAlias
 
@@ -13,6 +13,7 @@ from turnout.outcomes.facts import Output, Step, StepError, ToolCall, Usage
 from turnout.outcomes.finishes import finish_of
 from turnout.outcomes.providers import FinishClass
 from turnout.outcomes.usage import inclusive
+from turnout.pipeline.analysis.price import Cost
 from turnout.pipeline.costs import step_cost
 from turnout.pipeline.rows import ClassifiedTurn, Row, date_of
 from turnout.pipeline.schema import INSTANT, TABLES
@@ -46,8 +47,8 @@ def frame_of(table: str, rows: Sequence[Row]) -> pl.DataFrame:
     return _frame(table, dict(zip(names, columns, strict=True)))
 
 
-def steps_frame(turns: Sequence[ClassifiedTurn]) -> pl.DataFrame:
-    """The rows of `steps`, one a model call, in order."""
+def steps_frame(turns: Sequence[ClassifiedTurn], costs: Sequence[Sequence[Cost]] | None = None) -> pl.DataFrame:
+    """The rows of `steps`, one a model call, in order; ``costs`` are those of each turn's calls, where they have been worked out already."""
     steps = [step for turn in turns for step in turn.facts.steps]
     means = [finish_of(step).kind for step in steps]
     errors = [step.error or _NO_ERROR for step in steps]
@@ -61,7 +62,7 @@ def steps_frame(turns: Sequence[ClassifiedTurn]) -> pl.DataFrame:
         "refused": [kind is FinishClass.REFUSAL for kind in means],
         "refusal_category": [step.refusal.category if step.refusal else None for step in steps],
         **_tokens(steps),
-        "cost_usd": [step_cost(step).usd for step in steps],
+        "cost_usd": [cost.usd for of_steps in (costs_of(turns) if costs is None else costs) for cost in of_steps],
         "error_type": _each("type", errors),
         "error_status": _each("status", errors),
         "text_chars": _each("text_chars", outputs),
@@ -71,6 +72,11 @@ def steps_frame(turns: Sequence[ClassifiedTurn]) -> pl.DataFrame:
         "position": [place for turn in turns for place in _places(step.index for step in turn.facts.steps)],
     }
     return _frame("steps", columns, turns, [len(turn.facts.steps) for turn in turns])
+
+
+def costs_of(turns: Iterable[ClassifiedTurn]) -> list[list[Cost]]:
+    """What each call of each turn cost."""
+    return [[step_cost(step) for step in turn.facts.steps] for turn in turns]
 
 
 def tool_calls_frame(turns: Sequence[ClassifiedTurn]) -> pl.DataFrame:
@@ -92,13 +98,6 @@ def tool_calls_frame(turns: Sequence[ClassifiedTurn]) -> pl.DataFrame:
         "model": _each("model", steps),
     }
     return _frame("tool_calls", columns, turns, [len(pairs) for pairs in by_turn])
-
-
-FRAMES: Final[Mapping[str, Callable[[Sequence[ClassifiedTurn]], pl.DataFrame]]] = {
-    "steps": steps_frame,
-    "tool_calls": tool_calls_frame,
-}
-"""By the table that they are of."""
 
 
 def _frame(

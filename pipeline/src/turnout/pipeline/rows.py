@@ -4,7 +4,7 @@ The `steps` and `tool_calls` rows are projections of the stored facts, so they c
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from functools import lru_cache
@@ -29,6 +29,7 @@ from turnout.outcomes.verdict import (
     Resumable,
     Verdict,
 )
+from turnout.pipeline.analysis.price import Cost
 from turnout.pipeline.codec import encode_turn
 from turnout.pipeline.costs import step_cost, turn_cost
 
@@ -97,8 +98,11 @@ def _date(day: int) -> str:
     return (_EPOCH + timedelta(days=day)).isoformat()
 
 
-def turn_row(turn: ClassifiedTurn) -> Row:
-    """The row of `turns`; the lake itself settles ``last_segment`` against the other segments of the root."""
+def turn_row(turn: ClassifiedTurn, of_steps: Sequence[Cost] | None = None) -> Row:
+    """The row of `turns`; the lake itself settles ``last_segment`` against the other segments of the root.
+
+    ``of_steps`` is what each of its calls cost, where that has been worked out already.
+    """
     facts, verdict = turn.facts, turn.verdict
     encoded = facts_json(turn)
     return {
@@ -107,7 +111,7 @@ def turn_row(turn: ClassifiedTurn) -> Row:
         "date": date_of(turn),
         **_limits(facts.limits or _NO_LIMITS),
         **_verdict(verdict),
-        **_cost(facts),
+        **_cost(facts, of_steps),
         "duration_s": _seconds(facts.started_at, facts.ended_at),
         "models": _distinct(step.model for step in facts.steps),
         "providers": _distinct(step.provider for step in facts.steps),
@@ -244,8 +248,8 @@ def _tokens(usage: Usage) -> Row:
     return {name: None if count is None or count > _MOST else count for name, count in counts.items()}
 
 
-def _cost(facts: TurnFacts) -> Row:
-    cost = turn_cost(facts)
+def _cost(facts: TurnFacts, of_steps: Sequence[Cost] | None) -> Row:
+    cost = turn_cost(facts, of_steps)
     return {"cost_usd": cost.usd, "cost_source": _text(cost.source), "price_list": cost.price_list}
 
 

@@ -52,6 +52,8 @@ class Plan:
 
     def _drop_stand_ins(self) -> None:
         """Steps of a runtime below which the request itself is told are machinery."""
+        if not any(node.reading.stand_in for node in self._nodes.values()):
+            return
         for node in self._nodes.values():
             if node.reading.role is Role.CALL and not node.reading.stand_in:
                 for above in self._tree.ancestors(node.span):

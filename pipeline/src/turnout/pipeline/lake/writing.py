@@ -5,12 +5,14 @@ otherwise the whole write is done again.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from typing import Final
 
 import polars as pl
 
 from turnout.outcomes.facts import Instant
-from turnout.pipeline.frames import FRAMES, frame_of
+from turnout.pipeline.analysis.price import Cost
+from turnout.pipeline.frames import costs_of, frame_of, steps_frame, tool_calls_frame
 from turnout.pipeline.lake.calls import calls_of, counted_once
 from turnout.pipeline.lake.cubing import Cubing
 from turnout.pipeline.lake.files import DataFile, at_places
@@ -87,13 +89,15 @@ class Writer:
         """
         group = self.tables.namer()
         turns = [_told(fresh) for fresh in plan.rows]
-        for name, frame_of_turns in FRAMES.items():
-            added, removed = self._exchange(name, group, frame_of_turns(turns), plan)
+        costs = costs_of(turns)
+        makers = {"steps": partial(steps_frame, turns, costs), "tool_calls": partial(tool_calls_frame, turns)}
+        for name, make in makers.items():  # one frame at a time is held
+            added, removed = self._exchange(name, group, make(), plan)
             if added or removed:
                 self.reached(f"{name} written")
                 self.tables[name].commit(added, removed)
                 self.reached(f"{name} committed")
-        frame = frame_of("turns", [_turn_row(fresh) for fresh in plan.rows])
+        frame = frame_of("turns", [_turn_row(*one) for one in zip(plan.rows, turns, costs, strict=True)])
         added, removed = self._exchange("turns", group, frame, plan)
         for date, rows in by_date(frame):
             self.index.write((date, group), ids_of(rows.lazy()))
@@ -185,7 +189,7 @@ def _told(fresh: Fresh) -> ClassifiedTurn:
     return fresh.turn if fresh.mark is None else counted_once(fresh.turn, fresh.mark.elsewhere)
 
 
-def _turn_row(fresh: Fresh) -> Row:
-    row = turn_row(_told(fresh)) | {"updated_at": fresh.changed_at // 1000}
+def _turn_row(fresh: Fresh, told: ClassifiedTurn, costs: Sequence[Cost]) -> Row:
+    row = turn_row(told, costs) | {"updated_at": fresh.changed_at // 1000}
     mark = fresh.mark
     return row if mark is None else row | {"last_segment": mark.last_segment, "flags": list(mark.flags)}
