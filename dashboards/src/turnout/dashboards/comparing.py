@@ -49,7 +49,7 @@ VALUE_COLUMNS: Final = (
     markup.Column("measure", "A turn's", "tight"),
     markup.Column("side", "Side", "tight"),
     markup.Column("turns", "Turns", "number"),
-    *(markup.Column(f"{share:g}", "median" if share == 0.5 else f"{100 * share:g} %", "number") for share in QUANTILES),  # noqa: PLR2004
+    *(markup.Column(f"{share:g}", "median" if share == 0.5 else f"{100 * share:g} %", "number") for share in QUANTILES),  # noqa: PLR2004 - the half has a name
     markup.Column("shift", "Shift, B less A", "number"),
     markup.Column("decision", "", "tight"),
 )

@@ -18,11 +18,11 @@ def quick(record: type[_T]) -> type[_T]:
     Type checkers go on holding its fields to be final. At run time the guard against assignment is gone: it costs a call for each
     field of each record made, which is four times the rest. Fields may then also be given by position, for `replace`.
     """
-    parts = fields(record)  # type: ignore[arg-type]
+    parts = fields(record)  # type: ignore[arg-type]  # a type that says it is a dataclass only when it runs
     loose = make_dataclass(record.__name__, [(part.name, part.type, _default(part)) for part in parts])
     for guard in ("__setattr__", "__delattr__"):
         delattr(record, guard)
-    record.__init__ = loose.__init__  # type: ignore[misc, method-assign]
+    record.__init__ = loose.__init__  # type: ignore[misc, method-assign]  # plain assignment is what makes it quick; see the docstring
     names = [part.name for part in parts]
     if len(names) > 1:
         _PARTS[record] = attrgetter(*names), {name: place for place, name in enumerate(names)}
